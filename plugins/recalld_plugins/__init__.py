@@ -1,0 +1,1 @@
+"""What can be left out: found by entry points, imported only when configured."""

@@ -1,0 +1,1 @@
+"""The bus: subjects, messages, streams, the service and its client."""

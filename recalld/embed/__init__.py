@@ -1,0 +1,1 @@
+"""Embedders: text to vectors, off the event loop."""

@@ -1,0 +1,1 @@
+"""The child Postgres and the child NATS server."""

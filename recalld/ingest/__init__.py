@@ -1,0 +1,1 @@
+"""From bytes to a stored document: readers, chunkers, the indexing worker."""

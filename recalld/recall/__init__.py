@@ -1,0 +1,1 @@
+"""A query's way to hits: retrieve, fuse, rerank, context."""

@@ -1,0 +1,1 @@
+"""Where files are seen to change: watcher, scan, git, ignore rules."""
