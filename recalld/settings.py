@@ -6,19 +6,37 @@ Nested environment names use a double underscore: ``RECALLD_STORE__DSN``.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from recalld.bus.subjects import is_token
 from recalld.model import Mode
 
 Role = Literal["watch", "index", "serve", "schedule"]
 ALL_ROLES: tuple[Role, ...] = ("watch", "index", "serve", "schedule")
+
+
+def _words(value: Any) -> Any:
+    """Read a list from the one string that an environment variable or a flag is: JSON, or words between commas."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        return json.loads(value)
+    return tuple(word.strip() for word in value.split(",") if word.strip())
+
+
+def _table(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 
 
 def _node_name() -> str:
@@ -41,22 +59,24 @@ def default_cache_dir() -> Path:
 class Section(BaseModel):
     """Base of all sections: a typo is an error, and nothing changes after start."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, use_attribute_docstrings=True)
 
 
 class NodeSettings(Section):
     """Who this daemon is and where it keeps its state."""
 
-    name: str = Field(default_factory=_node_name, description="name on the bus; letters, digits, - and _ (default: host)")
-    roles: tuple[Role, ...] = Field(ALL_ROLES, description="what this daemon does: watch, index, serve, schedule")
-    state_dir: Path = Field(
-        default_factory=default_state_dir, description="databases, credentials, lock (default: $XDG_STATE_HOME/recalld)"
-    )
-    cache_dir: Path = Field(
-        default_factory=default_cache_dir, description="model files, rebuilt when lost (default: $XDG_CACHE_HOME/recalld)"
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severity that is logged")
-    log_format: Literal["text", "json"] = Field("text", description="one line of text, or one JSON object a line")
+    name: str = Field(default_factory=_node_name)
+    """Name on the bus; letters, digits, - and _ (default: host)."""
+    roles: Annotated[tuple[Role, ...], BeforeValidator(_words)] = ALL_ROLES
+    """What this daemon does: watch, index, serve, schedule."""
+    state_dir: Path = Field(default_factory=default_state_dir)
+    """Databases, credentials, lock (default: $XDG_STATE_HOME/recalld)."""
+    cache_dir: Path = Field(default_factory=default_cache_dir)
+    """Model files, rebuilt when lost (default: $XDG_CACHE_HOME/recalld)."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severity that is logged."""
+    log_format: Literal["text", "json"] = "text"
+    """One line of text, or one JSON object a line."""
 
     @field_validator("name")
     @classmethod
@@ -76,27 +96,43 @@ class NodeSettings(Section):
 class StoreSettings(Section):
     """Postgres. Without a dsn the daemon starts its own."""
 
-    dsn: SecretStr | None = Field(None, description="postgresql://user:password@host/db; unset: the embedded server")
-    read_dsn: SecretStr | None = Field(None, description="a replica for searches; unset: the same as dsn")
-    pool_size: Annotated[int, Field(ge=2, le=100)] = Field(8, description="connections kept at most")
-    statement_timeout_s: Annotated[float, Field(gt=0)] = Field(30.0, description="no query runs longer (seconds)")
-    cached_embeddings: Annotated[int, Field(ge=0)] = Field(50_000, description="embedding cache rows kept by retention")
-    tombstone_days: Annotated[int, Field(ge=1)] = Field(30, description="how long a deletion is remembered (days)")
+    dsn: SecretStr | None = None
+    """As postgresql://user:password@host/db; unset: the embedded server."""
+    read_dsn: SecretStr | None = None
+    """A replica for searches; unset: the same as dsn."""
+    pool_size: Annotated[int, Field(ge=2, le=100)] = 8
+    """Connections kept at most."""
+    statement_timeout_s: Annotated[float, Field(gt=0)] = 30.0
+    """No query runs longer (seconds)."""
+    cached_embeddings: Annotated[int, Field(ge=0)] = 50_000
+    """Embedding cache rows kept by retention."""
+    tombstone_days: Annotated[int, Field(ge=1)] = 30
+    """How long a deletion is remembered (days)."""
 
 
 class BusSettings(Section):
     """NATS. Without servers the daemon starts its own."""
 
-    servers: tuple[str, ...] = Field((), description="nats://host:4222, ...; unset: the embedded server")
-    user: str | None = Field(None, description="user name, when the server asks for one")
-    password: SecretStr | None = Field(None, description="its password")
-    credentials_file: Path | None = Field(None, description="a NATS .creds file instead of user and password")
-    agent: str = Field("cli", description="the name that this client's requests carry; letters, digits, - and _")
-    replicas: Annotated[int, Field(ge=1, le=5)] = Field(1, description="copies of each stream in a NATS cluster")
-    max_request_bytes: Annotated[int, Field(ge=1_024)] = Field(65_536, description="larger requests are refused (bytes)")
-    max_in_flight: Annotated[int, Field(ge=1)] = Field(32, description="requests answered at once; more get 'busy'")
-    deadline_s: Annotated[float, Field(gt=0)] = Field(30.0, description="a request's deadline when it names none (seconds)")
-    drain_s: Annotated[float, Field(ge=0)] = Field(5.0, description="how long a stop waits for requests in flight (seconds)")
+    servers: Words = ()
+    """As nats://host:4222, ...; unset: the embedded server."""
+    user: str | None = None
+    """User name, when the server asks for one."""
+    password: SecretStr | None = None
+    """Its password."""
+    credentials_file: Path | None = None
+    """A NATS .creds file instead of user and password."""
+    agent: str = "cli"
+    """The name that this client's requests carry; letters, digits, - and _."""
+    replicas: Annotated[int, Field(ge=1, le=5)] = 1
+    """Copies of each stream in a NATS cluster."""
+    max_request_bytes: Annotated[int, Field(ge=1_024)] = 65_536
+    """Larger requests are refused (bytes)."""
+    max_in_flight: Annotated[int, Field(ge=1)] = 32
+    """Requests answered at once; more get 'busy'."""
+    deadline_s: Annotated[float, Field(gt=0)] = 30.0
+    """A request's deadline when it names none (seconds)."""
+    drain_s: Annotated[float, Field(ge=0)] = 5.0
+    """How long a stop waits for requests in flight (seconds)."""
 
     @field_validator("agent")
     @classmethod
@@ -109,82 +145,114 @@ class BusSettings(Section):
 class RepoSettings(Section):
     """A memory repo to watch, named in the file instead of by ``recall repo add``."""
 
-    path: Path = Field(description="the directory")
-    name: str | None = Field(None, description="its name (default: the directory's)")
-    include: tuple[str, ...] = Field((), description="gitignore-syntax patterns; unset: everything not excluded")
-    exclude: tuple[str, ...] = Field((), description="gitignore-syntax patterns beside the built-in ones")
-    read_only: bool = Field(False, description="recalld never creates files here")
-    visible_to: tuple[str, ...] = Field((), description="agents that may search it; unset: all")
+    path: Path
+    """The directory."""
+    name: str | None = None
+    """Its name (default: the directory's)."""
+    include: Words = ()
+    """Gitignore-syntax patterns; unset: everything not excluded."""
+    exclude: Words = ()
+    """Gitignore-syntax patterns beside the built-in ones."""
+    read_only: bool = False
+    """Recalld never creates files here."""
+    visible_to: Words = ()
+    """Agents that may search it; unset: all."""
 
 
 class WatchSettings(Section):
     """How files are seen to change."""
 
-    mode: Literal["auto", "events", "poll"] = Field("auto", description="auto falls back to polling when events fail")
-    scan_interval_s: Annotated[float, Field(gt=0)] = Field(300.0, description="full compare of disk and index (seconds)")
-    poll_interval_s: Annotated[float, Field(gt=0)] = Field(2.0, description="how often polling looks (seconds)")
-    debounce_ms: Annotated[int, Field(ge=1)] = Field(400, description="longest wait for a batch of events to end (ms)")
-    step_ms: Annotated[int, Field(ge=1)] = Field(30, description="a batch ends when this long nothing happens (ms)")
-    storm_paths: Annotated[int, Field(ge=1)] = Field(200, description="more changed paths than this mean: scan instead")
-    git_lock_s: Annotated[float, Field(ge=0)] = Field(10.0, description="longest wait for .git/index.lock to go (seconds)")
-    max_file_bytes: Annotated[int, Field(ge=1)] = Field(8_388_608, description="larger files are skipped, visibly (bytes)")
-    prune_share: Annotated[float, Field(gt=0, le=1)] = Field(0.5, description="a scan that drops this share stops and asks")
-    concurrency: Annotated[int, Field(ge=1)] = Field(16, description="files read and published at once")
+    mode: Literal["auto", "events", "poll"] = "auto"
+    """Auto falls back to polling when events fail."""
+    scan_interval_s: Annotated[float, Field(gt=0)] = 300.0
+    """Full compare of disk and index (seconds)."""
+    poll_interval_s: Annotated[float, Field(gt=0)] = 2.0
+    """How often polling looks (seconds)."""
+    debounce_ms: Annotated[int, Field(ge=1)] = 400
+    """Longest wait for a batch of events to end (ms)."""
+    step_ms: Annotated[int, Field(ge=1)] = 30
+    """A batch ends when this long nothing happens (ms)."""
+    storm_paths: Annotated[int, Field(ge=1)] = 200
+    """More changed paths than this mean: scan instead."""
+    git_lock_s: Annotated[float, Field(ge=0)] = 10.0
+    """Longest wait for .git/index.lock to go (seconds)."""
+    max_file_bytes: Annotated[int, Field(ge=1)] = 8_388_608
+    """Larger files are skipped, visibly (bytes)."""
+    prune_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """A scan that drops this share stops and asks."""
+    concurrency: Annotated[int, Field(ge=1)] = 16
+    """Files read and published at once."""
 
 
 class IngestSettings(Section):
     """From bytes to chunks."""
 
-    policy: Literal["sections", "sentences", "fixed"] = Field("sections", description="how documents are cut")
-    chunk_tokens: Annotated[int, Field(ge=32)] = Field(200, description="a chunk's size, heading included (tokens)")
-    overlap_tokens: Annotated[int, Field(ge=0)] = Field(30, description="repeated between sentence or fixed chunks (tokens)")
-    batch: Annotated[int, Field(ge=1)] = Field(32, description="documents taken from the queue at once")
-    ack_wait_s: Annotated[float, Field(ge=1)] = Field(60.0, description="a worker silent for this long has died (seconds)")
-    max_deliver: Annotated[int, Field(ge=5)] = Field(6, description="tries before a file is set aside with a finding")
+    policy: Literal["sections", "sentences", "fixed"] = "sections"
+    """How documents are cut."""
+    chunk_tokens: Annotated[int, Field(ge=32)] = 200
+    """A chunk's size, heading included (tokens)."""
+    overlap_tokens: Annotated[int, Field(ge=0)] = 30
+    """Repeated between sentence or fixed chunks (tokens)."""
+    batch: Annotated[int, Field(ge=1)] = 32
+    """Documents taken from the queue at once."""
+    ack_wait_s: Annotated[float, Field(ge=1)] = 60.0
+    """A worker silent for this long has died (seconds)."""
+    max_deliver: Annotated[int, Field(ge=5)] = 6
+    """Tries before a file is set aside with a finding."""
 
 
 class EmbedSettings(Section):
     """What turns text into vectors."""
 
-    model: str = Field("minilm", description="minilm (packaged), hashing, any fastembed model, or a plugin (openai, voyage)")
-    runtime: Literal["auto", "onnx", "openvino"] = Field("auto", description="auto takes OpenVINO where it is installed")
-    threads: Annotated[int, Field(ge=0)] = Field(0, description="inference threads; 0: one a core")
-    batch_tokens: Annotated[int, Field(ge=64)] = Field(4_096, description="tokens in one inference batch, padding included")
-    local_files_only: bool = Field(False, description="never download a model")
-    options: dict[str, Any] = Field(default_factory=dict, description="passed to the embedder plugin as they are")
+    model: str = "minilm"
+    """Minilm (packaged), hashing, any fastembed model, or a plugin (openai, voyage)."""
+    runtime: Literal["auto", "onnx", "openvino"] = "auto"
+    """Auto takes OpenVINO where it is installed."""
+    threads: Annotated[int, Field(ge=0)] = 0
+    """Inference threads; 0: one a core."""
+    batch_tokens: Annotated[int, Field(ge=64)] = 4_096
+    """Tokens in one inference batch, padding included."""
+    local_files_only: bool = False
+    """Never download a model."""
+    options: Annotated[dict[str, Any], BeforeValidator(_table)] = Field(default_factory=dict)
+    """Passed to the embedder plugin as they are."""
 
 
 class RecallSettings(Section):
     """How a query finds its hits."""
 
-    mode: Mode = Field(Mode.RERANK, description="dense, lexical, hybrid or rerank, unless the request says")
-    candidates: Annotated[int, Field(ge=1, le=1_000)] = Field(50, description="taken from each leg")
-    rrf_k: Annotated[int, Field(ge=1)] = Field(60, description="reciprocal rank fusion constant")
-    rerank: Annotated[int, Field(ge=1, le=1_000)] = Field(50, description="fused candidates that are reranked")
-    pool_share: Annotated[float, Field(ge=0, le=1)] = Field(0.3, description="weight of a document's next two chunks")
-    per_document: Annotated[int, Field(ge=1)] = Field(2, description="hits of one document at most")
+    mode: Mode = Mode.RERANK
+    """Dense, lexical, hybrid or rerank, unless the request says."""
+    candidates: Annotated[int, Field(ge=1, le=1_000)] = 50
+    """Taken from each leg."""
+    rrf_k: Annotated[int, Field(ge=1)] = 60
+    """Reciprocal rank fusion constant."""
+    rerank: Annotated[int, Field(ge=1, le=1_000)] = 50
+    """Fused candidates that are reranked."""
+    pool_share: Annotated[float, Field(ge=0, le=1)] = 0.3
+    """Weight of a document's next two chunks."""
+    per_document: Annotated[int, Field(ge=1)] = 2
+    """Hits of one document at most."""
 
 
 class ScheduleSettings(Section):
     """What runs by the clock."""
 
-    retention: str = Field("30 3 * * *", description="crontab (UTC) of the clean-up of tombstones and caches; empty: never")
+    retention: str = "30 3 * * *"
+    """Crontab (UTC) of the clean-up of tombstones and caches; empty: never."""
 
 
-SECTIONS: dict[str, type[Section]] = {
-    "node": NodeSettings,
-    "store": StoreSettings,
-    "bus": BusSettings,
-    "watch": WatchSettings,
-    "ingest": IngestSettings,
-    "embed": EmbedSettings,
-    "recall": RecallSettings,
-    "schedule": ScheduleSettings,
-}
+class Settings(BaseSettings):
+    """The effective settings of one process. Made by :func:`recalld.configuration.load`, which layers the sources."""
 
-
-class Settings(Section):
-    """The effective settings of one process."""
+    model_config = SettingsConfigDict(
+        env_prefix="RECALLD_",
+        env_nested_delimiter="__",
+        enable_decoding=False,
+        extra="forbid",
+        frozen=True,
+        validate_default=True,
+    )
 
     node: NodeSettings = Field(default_factory=NodeSettings)
     store: StoreSettings = Field(default_factory=StoreSettings)
@@ -194,4 +262,16 @@ class Settings(Section):
     embed: EmbedSettings = Field(default_factory=EmbedSettings)
     recall: RecallSettings = Field(default_factory=RecallSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
-    repos: tuple[RepoSettings, ...] = ()
+    repos: Annotated[tuple[RepoSettings, ...], BeforeValidator(_table)] = ()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take values as given: :mod:`recalld.configuration` reads and layers the sources, to know each value's."""
+        return (init_settings,)
