@@ -284,13 +284,17 @@ class StoredChunk:
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:
-    """One stage of a search: how many candidates came in and went out, how long it took, and what it ranked where."""
+    """One stage of a search: how many candidates came in and went out, how long it took, and what it ranked where.
+
+    ``dropped`` names candidates that the stage took out on purpose, each with its reason.
+    """
 
     stage: str
     took_ms: float
     entered: int
     left: int
     ranking: tuple[tuple[int, float], ...] = ()
+    dropped: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,13 +105,14 @@ class Hit(Reply):
 
 
 class TraceStage(Reply):
-    """One stage of a search. ``ranking`` lists chunk ids with their score at that stage."""
+    """One stage of a search. ``ranking`` lists chunk ids with their score, ``dropped`` those taken out and why."""
 
     stage: str
     took_ms: float
     entered: int
     left: int
     ranking: tuple[tuple[str, float], ...] = ()
+    dropped: tuple[tuple[str, str], ...] = ()
 
 
 class Freshness(Reply):
