@@ -1,0 +1,51 @@
+# recalld: what its developers run. `make` lists the targets.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench config constraints clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+$(STAMP): constraints.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "recalld needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+demo: $(STAMP) ## the whole story on a throw-away daemon: no services, no keys, no downloads but packages
+	$(BIN)/recall demo
+
+test: $(STAMP) ## every test, against the embedded Postgres and NATS
+	$(BIN)/python -m pytest
+
+check: $(STAMP) ## lint, format, types, import contracts, dead code
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/vulture
+
+format: $(STAMP) ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## every figure with its baseline from the same run
+	$(BIN)/python -m tests.bench
+
+config: $(STAMP) ## write config/recalld.toml from the settings' declarations
+	$(BIN)/python -m recalld.settings_reference > config/recalld.toml
+
+constraints: ## pin what is installed: versions and hashes
+	$(PYTHON) -m venv $(VENV)-pin
+	$(VENV)-pin/bin/pip install --quiet uv
+	$(VENV)-pin/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev \
+		--generate-hashes --no-header --no-annotate --output-file constraints.txt pyproject.toml
+	rm -r $(VENV)-pin
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
