@@ -79,6 +79,12 @@ class DependencyError(RecalldError):
     code = "dependency"
 
 
+class WarmingError(DependencyError):
+    """The model is still being loaded; what does not need it works already."""
+
+    code = "warming"
+
+
 class StateHeldError(RecalldError):
     """Another daemon holds this state directory."""
 
