@@ -32,7 +32,7 @@ async def postgres_server(anyio_backend: str) -> AsyncIterator[str]:
         yield given
         return
     with tempfile.TemporaryDirectory(prefix="recalld-pg-") as directory:
-        async with await EmbeddedPostgres.start(Path(directory), overrides=FAST) as server:
+        async with await EmbeddedPostgres.start(Path(directory), settings=FAST) as server:
             yield server.dsn
 
 

@@ -57,7 +57,7 @@ def _first_known() -> pwd.struct_passwd | None:
 def hand_over(path: Path, account: Account | None) -> None:
     """Give one file or directory (not what is below) to the account. Raises OSError."""
     if account is not None:
-        os.chown(path, account.uid, account.gid)
+        os.chown(path, account.uid, account.gid, follow_symlinks=False)
 
 
 def let_through(path: Path, account: Account | None) -> None:

@@ -18,7 +18,7 @@ import psutil
 
 from recalld.embedded.binaries import clean_environment, nats_server
 from recalld.embedded.process import ServerProcess, rotate, tail
-from recalld.embedded.server import EmbeddedServer
+from recalld.embedded.server import EmbeddedServer, failure, naming_the_file
 from recalld.embedded.state import StatePaths, make_private, read_json, write_private, write_private_json
 from recalld.errors import DependencyError, RecalldError
 
@@ -28,6 +28,7 @@ HOST = "127.0.0.1"
 USER = "recalld"
 # The server's own default, and so what an external server most likely has, too: 512 KiB of content and its headers fit.
 MAX_PAYLOAD = 1 << 20
+_JETSTREAM = {"max_memory_store": "64MB"}  # all streams are on disk
 _POLL_S = 0.01
 _PORT_TRIES = 3
 
@@ -71,13 +72,14 @@ class EmbeddedNats(EmbeddedServer):
         ``options`` are further settings of JetStream (``sync_interval``, ``max_file_store`` ...). ``start_timeout``
         (seconds) has to cover reading the streams back. Raises ConfigError (not installed), DependencyError.
         """
-        paths = StatePaths.of(state_dir)
-        make_private(paths.nats)
-        make_private(paths.credentials)
-        known = _known_access(paths.credentials / "nats.json")
-        server = cls(paths, known or Access(0, secrets.token_urlsafe(32)), options or {}, start_timeout)
-        if not await server._adopt():
-            server._process = await server._launch()
+        with naming_the_file(cls.name):
+            paths = StatePaths.of(state_dir)
+            make_private(paths.nats)
+            make_private(paths.credentials)
+            access = _known_access(paths.credentials / "nats.json") or Access(0, secrets.token_urlsafe(32))
+            server = cls(paths, access, options or {}, start_timeout)
+            if not await server._adopt():
+                server._process = await server._launch()
         return server
 
     @property
@@ -93,12 +95,12 @@ class EmbeddedNats(EmbeddedServer):
             raise DependencyError(f"the embedded NATS does not answer: {error or 'no reply in 5 s'}") from error
 
     async def _adopt(self) -> bool:
-        """Keep an orphan that answers to our password; stop one that does not."""
+        """Keep an orphan that runs our program with our settings and answers to our password; else stop it."""
         found = self._find()
         if found is None:
             return False
         process = ServerProcess.adopt(found)
-        if process.runs(self._program):
+        if process.runs(self._program) and self._config.exists() and self._config.read_text() == self._render():
             try:
                 await self.ping()
             except RecalldError as error:
@@ -138,7 +140,7 @@ class EmbeddedNats(EmbeddedServer):
                 return process
             if b"address already in use" not in _since(self._log, mark):
                 break
-        raise DependencyError(f"the embedded NATS did not start: {tail(self._log) or 'it said nothing'}")
+        raise failure("the embedded NATS did not start", tail(self._log))
 
     async def _came_up(self, process: ServerProcess) -> bool:
         """Wait until it takes our password. A server listens only once JetStream is restored."""
@@ -161,7 +163,7 @@ class EmbeddedNats(EmbeddedServer):
         return False
 
     def _render(self) -> str:
-        jetstream = {"store_dir": json.dumps(str(self._home / "jetstream"))} | dict(self._options)
+        jetstream = {"store_dir": json.dumps(str(self._home / "jetstream"))} | _JETSTREAM | dict(self._options)
         lines = [
             "# Written by recalld at each start.",
             'server_name: "recalld"',

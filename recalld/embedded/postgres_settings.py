@@ -1,7 +1,7 @@
 """How the embedded Postgres is tuned: one daemon's index on a machine that has other things to do.
 
-Written to ``recalld.conf`` in the data directory at each start and included from ``postgresql.conf``; what a user sets
-by ``ALTER SYSTEM`` still wins over it. What must never differ (no TCP, the socket) is given on the command line instead.
+Written to ``recalld.conf`` at each start. What a user sets by ``ALTER SYSTEM`` still wins over it; what must never
+differ (no TCP, where the socket is) is given on the command line.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-
-FILE = "recalld.conf"
 
 SETTINGS: dict[str, str] = {
     # Memory. 20,000 chunks are about 16 MB of halfvec and 160 MB of token bits, and the kernel caches beside it.
@@ -43,13 +41,15 @@ SETTINGS: dict[str, str] = {
 }
 
 _SHM_NEEDED = 256 << 20
+_HEAD = """# Written by recalld at each start. To change a setting, use ALTER SYSTEM.
+include = 'data/postgresql.conf'"""
 
 
-def render(overrides: Mapping[str, str], shm: Path = Path("/dev/shm")) -> str:
-    """Return the file's text. ``overrides`` win; ``shm`` is where POSIX shared memory is backed."""
-    values = SETTINGS | _shared_memory(shm) | dict(overrides)
+def render(settings: Mapping[str, str], shm: Path = Path("/dev/shm")) -> str:
+    """Return the file's text. ``settings`` win; ``shm`` is where POSIX shared memory is backed."""
+    values = SETTINGS | _shared_memory(shm) | dict(settings)
     lines = [f"{name} = '{value.replace(chr(39), chr(39) * 2)}'" for name, value in values.items()]
-    return "\n".join(["# Written by recalld at each start. Change a setting with ALTER SYSTEM instead.", *lines, ""])
+    return "\n".join([_HEAD, *lines, ""])
 
 
 def _shared_memory(shm: Path) -> dict[str, str]:

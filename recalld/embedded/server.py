@@ -7,7 +7,8 @@ import signal
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import ClassVar, Literal, Self
@@ -118,3 +119,29 @@ class EmbeddedServer(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
     ) -> None:
         await self.stop()
+
+
+_CAUSES = {
+    "No space left on device": "free some disk space, then start again: nothing that was stored is lost",
+    "Disk quota exceeded": "free some disk space, then start again: nothing that was stored is lost",
+    "Read-only file system": "set node.state_dir to a place that can be written",
+    "Permission denied": "let the user that it runs as into the state directory, or set node.state_dir elsewhere",
+    "Cannot allocate memory": "give the machine or container more memory",
+    "password authentication failed": "stop recalld and remove credentials/postgres.json: a new password is then set",
+}
+
+
+def failure(what: str, said: str) -> DependencyError:
+    """Return the error with the server's last words and, for the usual causes, what to do."""
+    hint = next((suggestion for phrase, suggestion in _CAUSES.items() if phrase in said), "")
+    return DependencyError(f"{what}: {said or 'it said nothing'}", suggestion=hint)
+
+
+@contextmanager
+def naming_the_file(server: str) -> Iterator[None]:
+    """Turn an OSError into one of ours that names the file and what to do."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise failure(f"the embedded {server} cannot be set up", f"{where}{error.strerror or error}") from error

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
@@ -55,11 +56,24 @@ class StatePaths:
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """What a program of the same user on the same machine needs to reach the daemon. ``url`` carries the password."""
+    """What a program of the same user on the same machine needs to reach the daemon."""
 
     url: str
+    """As nats://user:password@127.0.0.1:port; complete by itself."""
     node: str
+    """The daemon's name on the bus."""
     pid: int
+    """The daemon's process."""
+
+    @property
+    def user(self) -> str:
+        """The user name in the url."""
+        return urlsplit(self.url).username or ""
+
+    @property
+    def password(self) -> str:
+        """The password in the url."""
+        return urlsplit(self.url).password or ""
 
 
 class StateDirectory:
