@@ -438,7 +438,10 @@ class ManifestReply(Reply):
 
 
 class ObserveRequest(Request):
-    """A watching node reports findings about a repo's files, replacing what it said of those paths before."""
+    """A watching node reports findings about a repo's files, replacing what it said of those paths before.
+
+    ``complete`` drops the watch findings of all other paths of the repo first, whoever reported them.
+    """
 
     repo: str
     state: str | None = None
@@ -446,6 +449,7 @@ class ObserveRequest(Request):
     scanned_at: datetime | None = None
     findings: tuple[FindingView, ...] = ()
     cleared: tuple[str, ...] = ()
+    complete: bool = False
 
 
 class ObserveReply(Reply):
