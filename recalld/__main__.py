@@ -1,0 +1,5 @@
+"""``python -m recalld`` is ``recalld``."""
+
+from recalld.cli import recalld
+
+recalld()

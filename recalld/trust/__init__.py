@@ -1,0 +1,1 @@
+"""Whether a hit may be believed."""
