@@ -72,7 +72,7 @@ def load(config: Path | None = None, flags: Mapping[str, Any] | None = None) -> 
 def explain(settings: Settings, layers: list[Layer]) -> list[Effective]:
     """List every setting with its effective value and source, secrets hidden."""
     rows = []
-    for key, value in _flatten(settings):
+    for key, value in flatten(settings):
         source = next((layer.source for layer in reversed(layers) if _has(layer.values, key)), "default")
         rows.append(Effective(key, _text(_without_secrets(value)), source))
     return rows
@@ -155,7 +155,7 @@ def _explain_invalid(error: ValidationError, layers: list[Layer]) -> ConfigError
     key = ".".join(str(part) for part in first["loc"])
     source = next((layer.source for layer in reversed(layers) if _has(layer.values, key)), "default")
     if first["type"] == "extra_forbidden":
-        known = [name for name, _ in _flatten(Settings())]
+        known = [name for name, _ in flatten(Settings())]
         return ConfigError(f"unknown setting {key} ({source})", suggestion=_did_you_mean(key, known))
     message = first["msg"].removeprefix("Value error, ")
     return ConfigError(
@@ -169,11 +169,12 @@ def _did_you_mean(word: str, known: list[str]) -> str:
     return f"did you mean {close[0]}?" if close else "`recalld config show` lists every setting"
 
 
-def _flatten(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flatten(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each setting's dotted key and value."""
     for name in type(model).model_fields:
         value = getattr(model, name, None)
         if isinstance(value, BaseModel):
-            yield from _flatten(value, f"{prefix}{name}.")
+            yield from flatten(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
 

@@ -1,0 +1,1 @@
+"""What runs by the clock: the schedule publishes requests, one node runs each."""

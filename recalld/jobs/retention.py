@@ -1,0 +1,28 @@
+"""The job ``retention``: forget deletions that are old enough, and embeddings that nothing has used for long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from recalld.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Keeps tombstones for ``tombstone_days`` and at most ``cached_embeddings`` rows of the embedding cache."""
+
+    store: Store
+    tombstone_days: int
+    cached_embeddings: int
+    clock: Callable[[], datetime]
+
+    async def __call__(self) -> Mapping[str, Any]:
+        """Clean up; return how many rows went."""
+        before = self.clock() - timedelta(days=self.tombstone_days)
+        return {
+            "tombstones": await self.store.documents.prune_tombstones(before),
+            "embeddings": await self.store.cache.prune(self.cached_embeddings),
+        }
