@@ -1,0 +1,81 @@
+"""Policy ``sections``: a chunk is a section, small neighbours together, long ones divided at blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from recalld.ingest.chunkers.context import Contexts
+from recalld.ingest.chunkers.meter import Meter
+from recalld.ingest.chunkers.pack import packed
+from recalld.ingest.chunkers.passage import Passage, common, passage
+from recalld.ingest.chunkers.units import Unit, measured
+from recalld.ingest.outline import BlockKind, Lines, Outline, Section
+
+SMALL_SHARE = 0.25
+"""A section below this share of a chunk is merged with a neighbour; larger ones are units of their own."""
+
+
+@dataclass(slots=True)
+class _Group:
+    units: list[Unit] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
+    root: tuple[str, ...] = ()
+    tokens: int = 0
+
+
+def cut(lines: Lines, outline: Outline, contexts: Contexts, meter: Meter) -> list[Passage]:
+    """Return the passages of a document, each with the room that its headings leave."""
+    units = measured(lines, outline.sections, contexts.least_room, meter)
+    passages: list[Passage] = []
+    for group in _groups(_by_section(units), contexts):
+        for first, behind in packed(group.units, contexts.room(group.sections[-1].heading)):
+            before = group.units[first - 1].block if first else None
+            passages.append(passage(group.units[first:behind], before))
+    return passages
+
+
+def _by_section(units: Sequence[Unit]) -> list[list[Unit]]:
+    found: list[list[Unit]] = []
+    for unit in units:
+        if found and found[-1][0].section is unit.section:
+            found[-1].append(unit)
+        else:
+            found.append([unit])
+    return found
+
+
+def _groups(sections: Sequence[list[Unit]], contexts: Contexts) -> list[_Group]:
+    groups: list[_Group] = []
+    for units in sections:
+        section, tokens = units[0].section, sum(unit.tokens for unit in units)
+        if not (groups and _joins(groups[-1], section, tokens, contexts.room(section.heading))):
+            groups.append(_Group(root=section.heading))
+        group = groups[-1]
+        group.root = common((group.root, section.heading))
+        group.units += units
+        group.sections.append(section)
+        group.tokens += tokens
+    return groups
+
+
+def _joins(group: _Group, section: Section, tokens: int, room: int) -> bool:
+    """Tell whether a section is merged into the group before it."""
+    last = group.sections[-1]
+    if last.alone or section.alone or not _related(group, section):
+        return False
+    if all(_is_only_heading(each) for each in group.sections):
+        return True
+    small = room * SMALL_SHARE
+    return group.tokens + tokens <= room and (tokens <= small or group.tokens <= small)
+
+
+def _related(group: _Group, section: Section) -> bool:
+    """Tell whether a section stands below what the group is about, or beside its only section."""
+    if section.heading[: len(group.root)] == group.root:
+        return True
+    return len(group.sections) == 1 and section.heading[:-1] == group.root[:-1]
+
+
+def _is_only_heading(section: Section) -> bool:
+    return all(block.kind is BlockKind.HEADING for block in section.blocks)
