@@ -1,0 +1,79 @@
+"""Filters as SQL, applied inside each leg, so that a narrow search still gets its full number of candidates."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from recalld.model import Filters
+
+OPEN = "SELECT count(*) = 0 FROM repo WHERE visible_to <> '{}'"
+"""Asks whether every repo may be searched by anyone."""
+
+
+@dataclass(slots=True)
+class Where:
+    """A condition on ``document d`` and ``repo r``, with its arguments numbered from ``first``."""
+
+    first: int
+    terms: list[str] = field(default_factory=list)
+    arguments: list[Any] = field(default_factory=list)
+
+    def add(self, condition: str, value: Any) -> None:
+        """Add a condition in which ``{}`` stands for the value."""
+        self.terms.append(condition.format(f"${self.first + len(self.arguments)}"))
+        self.arguments.append(value)
+
+    def __str__(self) -> str:
+        return " AND ".join(self.terms) or "true"
+
+
+def narrows(filters: Filters) -> bool:
+    """Tell whether the filters name anything but who asks."""
+    return bool(filters.repos or filters.kinds or filters.tags or filters.path or filters.since or filters.until)
+
+
+def where(filters: Filters, first: int) -> Where:
+    """Return the condition that documents must meet."""
+    result = Where(first)
+    result.add("(r.visible_to = '{{}}' OR {} = ANY(r.visible_to))", filters.agent)
+    if filters.repos:
+        result.add("r.name = ANY({}::text[])", list(filters.repos))
+    if filters.kinds:
+        result.add("d.kind = ANY({}::text[])", list(filters.kinds))
+    if filters.tags:
+        result.add("d.tags && {}::text[]", list(filters.tags))
+    if filters.path:
+        result.add("d.path ~ {}", glob_to_regex(filters.path))
+    if filters.since:
+        result.add("d.modified_at >= {}", filters.since)
+    if filters.until:
+        result.add("d.modified_at <= {}", filters.until)
+    return result
+
+
+def glob_to_regex(glob: str) -> str:
+    """Return a glob as a regular expression over a whole path.
+
+    ``*`` and ``?`` stay within a folder, ``**`` crosses folders, ``[...]`` is a set. A glob without a slash matches the
+    file's name in any folder; one that ends in a slash matches all below.
+    """
+    glob = glob.removeprefix("./")
+    if glob.endswith("/"):
+        glob += "**"
+    prefix = "(.*/)?" if "/" not in glob else ""
+    return f"^{prefix}{''.join(_piece(piece) for piece in re.split(_PIECES, glob) if piece)}$"
+
+
+_PIECES = re.compile(r"(\*\*/|\*\*|\*|\?|\[!?[^]]+\])")
+_WILD = {"**/": "(.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def _piece(piece: str) -> str:
+    if piece in _WILD:
+        return _WILD[piece]
+    if piece.startswith("[") and piece.endswith("]") and len(piece) > 2:
+        body = piece[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+        return f"[^{body[1:]}]" if body.startswith("!") else f"[{body}]"
+    return re.sub(r"([.^$*+?()\[\]{}|\\])", r"\\\1", piece)

@@ -1,0 +1,102 @@
+"""The register of repos."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+import asyncpg
+
+from recalld.model import Repo
+from recalld.store.database import Database
+
+KNOWN_FOR_S = 1.0
+"""How long another node's change to the register may go unseen by :meth:`Repos.get`."""
+
+
+class Repos:
+    """Registered repos, by name."""
+
+    def __init__(self, database: Database, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._database = database
+        self._monotonic = monotonic
+        self._known: dict[str, Repo] = {}
+        self._until = 0.0
+
+    async def add(self, repo: Repo, *, by: str, at: datetime) -> Repo:
+        """Register a repo, or change how it is watched; return it with its id."""
+        async with self._database.session() as connection:
+            row = await connection.fetchrow(
+                """
+                INSERT INTO repo (name, path, node, include, exclude, read_only, visible_to, added_by, added_at)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                ON CONFLICT (name) DO UPDATE SET path = excluded.path, node = excluded.node,
+                    include = excluded.include, exclude = excluded.exclude,
+                    read_only = excluded.read_only, visible_to = excluded.visible_to
+                RETURNING *
+                """,
+                repo.name, repo.path, repo.node, repo.include, repo.exclude, repo.read_only, repo.visible_to, by, at,
+            )  # fmt: skip
+        self._until = 0.0
+        assert row is not None
+        return _repo(row)
+
+    async def get(self, name: str) -> Repo | None:
+        """Return a repo. A change of another node is seen within a second, one of this node at once."""
+        if self._monotonic() >= self._until or name not in self._known:
+            await self.list()
+        return self._known.get(name)
+
+    async def list(self, node: str | None = None) -> list[Repo]:
+        """Return the repos of a node, or all, by name."""
+        async with self._database.session() as connection:
+            rows = await connection.fetch("SELECT * FROM repo ORDER BY name")
+        self._known = {row["name"]: _repo(row) for row in rows}
+        self._until = self._monotonic() + KNOWN_FOR_S
+        return [repo for repo in self._known.values() if node in (None, repo.node)]
+
+    async def remove(self, name: str) -> int:
+        """Drop a repo with all that is indexed of it; return how many documents that were."""
+        async with self._database.session() as connection, connection.transaction():
+            documents: int = await connection.fetchval(
+                "SELECT count(d.text) FROM document d JOIN repo r ON r.id = d.repo_id WHERE r.name = $1",
+                name,
+            )
+            await connection.execute(
+                """
+                DELETE FROM posting p USING (
+                    SELECT unnest(c.terms) AS term, c.id FROM chunk c
+                    JOIN document d ON d.id = c.document_id JOIN repo r ON r.id = d.repo_id WHERE r.name = $1
+                ) gone WHERE p.term = gone.term AND p.chunk_id = gone.id
+                """,
+                name,
+            )
+            await connection.execute("DELETE FROM repo WHERE name = $1", name)
+        self._until = 0.0
+        self._known.pop(name, None)
+        return documents
+
+    async def observe(self, name: str, *, state: str | None, commit: str | None, scanned_at: datetime | None) -> None:
+        """Note what the watching node says; None leaves what was said before."""
+        async with self._database.session() as connection:
+            await connection.execute(
+                """
+                UPDATE repo SET state = coalesce($2, state), commit = coalesce($3, commit),
+                    scanned_at = coalesce($4, scanned_at) WHERE name = $1
+                """,
+                name, state, commit, scanned_at,
+            )  # fmt: skip
+
+
+def _repo(row: asyncpg.Record) -> Repo:
+    return Repo(
+        name=row["name"],
+        path=row["path"],
+        node=row["node"],
+        include=tuple(row["include"]),
+        exclude=tuple(row["exclude"]),
+        read_only=row["read_only"],
+        visible_to=tuple(row["visible_to"]),
+        id=row["id"],
+    )

@@ -1,0 +1,128 @@
+"""What the store takes and gives beside the nouns of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from recalld.model import ChunkWrite, DocumentState, Edge, ParsedDocument, Position, Snapshot
+
+
+class Outcome(StrEnum):
+    """What became of a write."""
+
+    WRITTEN = "written"
+    STALE = "stale"
+    """A later position was written already; nothing changed."""
+    FORGOTTEN = "forgotten"
+    """The document was forgotten on request and stays so."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWrite:
+    """A document to index: its snapshot, what was read from it, and its chunks for each generation."""
+
+    repo_id: int
+    snapshot: Snapshot
+    position: Position
+    parsed: ParsedDocument
+    chunks: Mapping[int, Sequence[ChunkWrite]]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPassage:
+    """A chunk of a stored document, without its text."""
+
+    id: int
+    heading: tuple[str, ...]
+    lines: tuple[int, int]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document as it is held; ``chunks`` are those of the serving generation."""
+
+    id: int
+    repo: str
+    path: str
+    title: str
+    kind: str
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    text: str
+    chunks: tuple[StoredPassage, ...]
+    edges: tuple[Edge, ...]
+    content_hash: str
+    commit: str | None
+    indexed_at: datetime
+    first_indexed_at: datetime
+    position: Position
+    agent: str
+    modified_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """A document's newest state, for those who follow changes."""
+
+    repo: str
+    path: str
+    state: DocumentState
+    content_hash: str
+    position: Position
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkOwner:
+    """Where a chunk stands."""
+
+    document_id: int
+    ordinal: int
+    lines: tuple[int, int]
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The whole index in four numbers; ``stale`` counts files that the watcher could not read or hand over."""
+
+    newest_indexed_at: datetime | None
+    failed: int
+    stale: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepoRow:
+    """One repo in numbers."""
+
+    name: str
+    path: str
+    node: str
+    state: str | None
+    commit: str | None
+    scanned_at: datetime | None
+    documents: int
+    chunks: int
+    skipped: int
+    failed: int
+    forgotten: int
+    newest_indexed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRow:
+    """A generation and how many of the documents it holds."""
+
+    id: int
+    fingerprint: str
+    embedder: str
+    state: str
+    documents: int
+    total: int
