@@ -7,13 +7,12 @@ server with JetStream and nothing of value in it) take the place of the embedded
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from recalld.embedded.postgres import EmbeddedPostgres
+from tests.support.directories import short_directory
 from tests.support.nats import emptied_nats, fresh_nats
 from tests.support.postgres import FAST, drop_database, fresh_database, make_template
 
@@ -31,8 +30,8 @@ async def postgres_server(anyio_backend: str) -> AsyncIterator[str]:
     if given:
         yield given
         return
-    with tempfile.TemporaryDirectory(prefix="recalld-pg-") as directory:
-        async with await EmbeddedPostgres.start(Path(directory), settings=FAST) as server:
+    with short_directory() as directory:
+        async with await EmbeddedPostgres.start(directory, settings=FAST) as server:
             yield server.dsn
 
 

@@ -22,7 +22,14 @@ import anyio.to_thread
 from recalld.embedded import postgres_settings
 from recalld.embedded.account import hand_over, let_through, unprivileged
 from recalld.embedded.binaries import POSTGRES_MAJOR, clean_environment, postgres_bin
-from recalld.embedded.postgres_access import PORT, USER, socket_directory, superuser_password
+from recalld.embedded.postgres_access import (
+    PORT,
+    USER,
+    clear_socket,
+    remove_socket_directory,
+    socket_directory,
+    superuser_password,
+)
 from recalld.embedded.postgres_orphans import find_postmaster, is_ready, remove_leftovers
 from recalld.embedded.process import Account, ServerProcess, rotate, tail
 from recalld.embedded.server import EmbeddedServer, failure, naming_the_file
@@ -33,6 +40,7 @@ log = logging.getLogger(__name__)
 
 DATABASE = "recalld"
 _POLL_S = 0.02
+_ADOPT_S = 5.0  # an orphan that takes longer to answer is replaced
 _PREPARE = "SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS vector; ALTER EXTENSION vector UPDATE"
 _INITDB = (
     f"--username={USER}",
@@ -106,6 +114,10 @@ class EmbeddedPostgres(EmbeddedServer):
     async def ping(self) -> None:
         await self._psql("SELECT 1", DATABASE)
 
+    async def stop(self) -> None:
+        await super().stop()
+        remove_socket_directory(self._sockets)
+
     async def _open(self, *, set_password: bool) -> None:
         if not self._data.exists():
             await self._initialise()
@@ -123,7 +135,7 @@ class EmbeddedPostgres(EmbeddedServer):
         as_ours = process.runs(self._bin / "postgres") and self._is_configured() and is_ready(self._data)
         if may_adopt and as_ours:
             try:
-                with anyio.fail_after(5):
+                with anyio.fail_after(_ADOPT_S):
                     await self._prepare()
             except (RecalldError, TimeoutError) as error:
                 log.warning("Postgres of an earlier daemon (pid %d) is not well: %s", process.pid, error or "no answer")
@@ -170,6 +182,7 @@ class EmbeddedPostgres(EmbeddedServer):
 
     async def _launch(self) -> ServerProcess:
         await remove_leftovers(self._data)
+        clear_socket(socket_directory(self._home, self._account))  # made again: a cleaner of /tmp may have been there
         write_private(self._config, self._settings.encode())
         if self._account is not None:
             os.chown(self._config, -1, self._account.gid)

@@ -7,6 +7,7 @@ import os
 import secrets
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from recalld.embedded.account import hand_over, let_through
@@ -52,6 +53,18 @@ def socket_directory(home: Path, account: Account | None) -> Path:
     let_through(directory, account)
     hand_over(directory, account)
     return directory
+
+
+def clear_socket(directory: Path) -> None:
+    """Remove the socket of a server that was killed: its lock file bars the next one while that pid is in use again."""
+    for name in (f".s.PGSQL.{PORT}", f".s.PGSQL.{PORT}.lock"):
+        (directory / name).unlink(missing_ok=True)
+
+
+def remove_socket_directory(directory: Path) -> None:
+    """Remove the directory unless something is in it, e.g. the socket of a server that did not stop."""
+    with suppress(OSError):
+        directory.rmdir()
 
 
 def _candidates(home: Path) -> list[Path]:

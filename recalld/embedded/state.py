@@ -65,6 +65,11 @@ class ClientCredentials:
     pid: int
     """The daemon's process."""
 
+    @classmethod
+    def of_process(cls, url: str, node: str) -> Self:
+        """Return the credentials that this process, the daemon, leaves for its clients."""
+        return cls(url, node, os.getpid())
+
     @property
     def user(self) -> str:
         """The user name in the url."""

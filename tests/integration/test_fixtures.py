@@ -27,7 +27,7 @@ async def _streams(url: str) -> list[str]:
     try:
         jetstream = connection.jetstream()
         await jetstream.add_stream(name="MARK", subjects=["mark"])
-        return [stream.config.name for stream in await jetstream.streams_info()]
+        return [str(stream.config.name) for stream in await jetstream.streams_info()]
     finally:
         await connection.close()
 

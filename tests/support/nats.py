@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import nats
 
 from recalld.embedded.nats import EmbeddedNats
+from tests.support.directories import short_directory
 
 
 @asynccontextmanager
 async def fresh_nats() -> AsyncIterator[str]:
     """Start a server with an empty JetStream, yield its url, stop it."""
-    with tempfile.TemporaryDirectory(prefix="recalld-nats-") as directory:
-        async with await EmbeddedNats.start(Path(directory)) as server:
+    with short_directory() as directory:
+        async with await EmbeddedNats.start(directory, options={"sync_interval": '"2m"'}) as server:
             yield server.url
 
 
@@ -35,6 +34,6 @@ async def _drop_streams(url: str) -> None:
     try:
         jetstream = connection.jetstream()
         for stream in await jetstream.streams_info():
-            await jetstream.delete_stream(stream.config.name)
+            await jetstream.delete_stream(str(stream.config.name))
     finally:
         await connection.close()
