@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # clients of the bus speak in these nouns, too, and should not wait for numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
-Vector = NDArray[np.float32]
+Vector: TypeAlias = "NDArray[np.float32]"
 """One L2-normalised embedding, shape (dimension,)."""
-TokenVectors = NDArray[np.float32]
+TokenVectors: TypeAlias = "NDArray[np.float32]"
 """L2-normalised token embeddings, shape (tokens, dimension)."""
-TokenBits = NDArray[np.uint8]
+TokenBits: TypeAlias = "NDArray[np.uint8]"
 """Signs of token embeddings packed eight to a byte (numpy.packbits, big-endian), shape (tokens, dimension / 8)."""
 
 
