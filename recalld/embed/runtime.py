@@ -1,0 +1,120 @@
+"""What runs a model file: ONNX Runtime (through fastembed) everywhere, OpenVINO where it is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
+
+Ids = NDArray[np.int64]
+"""Token ids or an attention mask, shape (texts, tokens)."""
+
+
+class Runtime(Protocol):
+    """Runs a transformer. Both methods may be called from two threads at once; neither waits for the other."""
+
+    @property
+    def name(self) -> str: ...
+
+    def bulk(self, ids: Ids, mask: Ids) -> NDArray[np.float32]:
+        """Return the token outputs of a batch, shape (texts, tokens, dimension)."""
+        ...
+
+    def single(self, ids: Ids, mask: Ids) -> NDArray[np.float32]:
+        """The same for one query: made to be fast beside a bulk that is running."""
+        ...
+
+
+class OnnxRuntime:
+    """ONNX Runtime, loaded by fastembed from a directory of model and tokenizer."""
+
+    name = "onnx"
+
+    def __init__(self, directory: Path, threads: int) -> None:
+        from fastembed import TextEmbedding
+        from fastembed.common.model_description import ModelSource, PoolingType
+
+        name = f"recalld/{directory.name}"
+        if all(model["model"].lower() != name.lower() for model in TextEmbedding.list_supported_models()):
+            TextEmbedding.add_custom_model(
+                model=name,
+                pooling=PoolingType.DISABLED,
+                normalization=False,
+                sources=ModelSource(url="packaged"),
+                dim=384,
+                model_file="model.onnx",
+            )
+        embedding = TextEmbedding(
+            name,
+            threads=threads or None,
+            specific_model_path=str(directory),
+            extra_session_options={"enable_cpu_mem_arena": False},
+        )
+        self._session: Any = embedding.model.model  # type: ignore[attr-defined]
+
+    def bulk(self, ids: Ids, mask: Ids) -> NDArray[np.float32]:
+        """Run a batch."""
+        output: NDArray[np.float32] = self._session.run(
+            ["last_hidden_state"], {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        )[0]
+        return output
+
+    single = bulk
+
+
+class OpenVinoRuntime:
+    """OpenVINO on the same file: two compiled copies, so that a query does not queue behind a batch."""
+
+    name = "openvino"
+
+    def __init__(self, directory: Path, threads: int) -> None:
+        import openvino
+
+        core = openvino.Core()
+        core.set_property({"CACHE_DIR": str(directory / "openvino")})
+        model = core.read_model(directory / "model.onnx")
+        options: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1"}
+        if threads:
+            options["INFERENCE_NUM_THREADS"] = threads
+        self._bulk = core.compile_model(model, "CPU", options).create_infer_request()
+        self._single = core.compile_model(model, "CPU", options).create_infer_request()
+
+    def bulk(self, ids: Ids, mask: Ids) -> NDArray[np.float32]:
+        """Run a batch."""
+        return self._run(self._bulk, ids, mask)
+
+    def single(self, ids: Ids, mask: Ids) -> NDArray[np.float32]:
+        """Run one query."""
+        return self._run(self._single, ids, mask)
+
+    @staticmethod
+    def _run(request: Any, ids: Ids, mask: Ids) -> NDArray[np.float32]:
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        output: NDArray[np.float32] = next(iter(request.infer(inputs).values()))
+        return np.array(output)
+
+
+def openvino_is_installed() -> bool:
+    """Tell whether OpenVINO can be had."""
+    return importlib.util.find_spec("openvino") is not None
+
+
+def load(kind: str, directory: Path, threads: int) -> Runtime:
+    """Return a runtime by its setting: ``onnx``, ``openvino``, or ``auto`` for the faster one that is installed.
+
+    Where ``auto`` finds an OpenVINO that does not work on this machine, it says so and takes ONNX Runtime.
+    """
+    if kind == "openvino":
+        return OpenVinoRuntime(directory, threads)
+    if kind == "auto" and openvino_is_installed():
+        try:
+            return OpenVinoRuntime(directory, threads)
+        except (ImportError, RuntimeError) as error:
+            log.warning("OpenVINO is installed but cannot be used, ONNX Runtime is: %s", error)
+    return OnnxRuntime(directory, threads)
