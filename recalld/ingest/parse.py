@@ -8,17 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
-from recalld.ingest import readers
+from recalld.ingest import declared, frontmatter, readers
 from recalld.ingest.chunk_policy import ChunkPolicy
 from recalld.ingest.chunkers import cut
 from recalld.ingest.content import kind_of
 from recalld.ingest.decode import decode
-from recalld.ingest.outline import Lines
+from recalld.ingest.frontmatter import Frontmatter
+from recalld.ingest.keys import folded
+from recalld.ingest.links import links
+from recalld.ingest.outline import Block, BlockKind, Lines, Section
 from recalld.ingest.report import Reporter
+from recalld.ingest.statements import gather
 from recalld.model import ParsedDocument
 
 PARSER_VERSION = 1
 """Raised whenever the same bytes would give other chunks; a new version is a new generation."""
+
+_HOUSEKEEPING = frozenset(
+    """
+    id title status type kind date created updated modified last_updated valid_from valid_until valid_to expires
+    supersedes superseded_by replaces replaced_by pinned scope layout draft version weight slug uid
+    """.split()  # noqa: SIM905
+)
+"""Frontmatter of these keys alone is no text to be found by; what they say is in the document's fields."""
 
 
 def parse(
@@ -30,17 +42,42 @@ def parse(
 ) -> ParsedDocument:
     """Read the file at a repo-relative path.
 
-    ``count_tokens`` and ``token_limit`` are the embedder's; no chunk's ``embed_text`` has more tokens.
+    ``count_tokens`` and ``token_limit`` are the embedder's; no chunk's ``embed_text`` has more tokens. Metadata is
+    what the document says of itself under folded keys (``Superseded-By`` is ``superseded_by``); where a value was not
+    read from the frontmatter under that very key, ``metadata["_sources"]`` says where.
     """
     report = Reporter(path)
     lines = Lines(decode(content, report).text)
-    outline = readers.reader_for(path)(lines, 1, report)
-    title = outline.title or PurePosixPath(path).stem or path
+    reader = readers.reader_for(path)
+    front = frontmatter.read(lines, report) if reader.prose else Frontmatter()
+    headers, last_header = declared.header_block(lines, front.body) if reader.prose else ([], 0)
+    outline = reader.read(lines, max(front.body, last_header + 1), report)
+    if reader.prose:
+        headers += declared.statements(lines, outline)
+    said = gather(front, headers, report)
+    edges = [*said.edges, *(links(lines, outline) if reader.prose else ())]
+    title = said.title or outline.title or PurePosixPath(path).stem or path
+    outline.sections[:0] = _front_sections(front, last_header, bare=not outline.sections)
     return ParsedDocument(
         path=path,
         title=title,
-        kind=kind_of(path),
+        kind=said.kind or kind_of(path),
         text=lines.text,
         chunks=cut(lines, outline, title, policy, count_tokens, token_limit),
+        aliases=said.aliases,
+        tags=said.tags,
+        metadata=said.metadata,
+        edges=tuple(edges),
         findings=tuple(report.findings),
     )
+
+
+def _front_sections(front: Frontmatter, last_header: int, *, bare: bool) -> list[Section]:
+    """Return frontmatter and headers as passages of their own, where there is something in them to be found by."""
+    found: list[Section] = []
+    if front.last and (bare or any(folded(key) not in _HOUSEKEEPING for key in front.values)):
+        parts = tuple(sorted(front.lines.values()))
+        found.append(Section((), [Block(front.first, front.last, BlockKind.PROSE, parts)], alone=True))
+    if last_header:
+        found.append(Section((), [Block(front.body, last_header, BlockKind.PROSE)], alone=True))
+    return found
