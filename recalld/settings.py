@@ -229,10 +229,14 @@ class RecallSettings(Section):
     """Reciprocal rank fusion constant."""
     rerank: Annotated[int, Field(ge=1, le=1_000)] = 50
     """Fused candidates that are reranked."""
+    reserve: Annotated[int, Field(ge=0)] = 5
+    """Best of each leg that are reranked whatever fusion says."""
     pool_share: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Weight of a document's next two chunks."""
     per_document: Annotated[int, Field(ge=1)] = 2
-    """Hits of one document at most."""
+    """Hits of one document, as long as others have any."""
+    embed_timeout_s: Annotated[float, Field(gt=0)] = 5.0
+    """After so long the words alone must do (seconds)."""
 
 
 class ScheduleSettings(Section):

@@ -1,0 +1,64 @@
+"""Evidence pooled by document: a document is as good as its best passage, and a little better for the next ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from recalld.recall.ports import Owner, Ranking
+
+FOLLOWING = 2
+"""How many passages after the best count as further evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A document, its pooled score and its candidate chunks, best first."""
+
+    document_id: int
+    score: float
+    chunks: tuple[tuple[int, float], ...]
+
+
+def pool(ranking: Ranking, owners: Mapping[int, Owner], share: float) -> list[Evidence]:
+    """Return the documents behind ``ranking``, best first: best chunk + ``share`` x mean of its next two.
+
+    Scores count from the least one in the ranking, so that a passage which was not retrieved is worth as much as the
+    last that was: the order does not depend on where a stage's scale begins. Chunks without an owner (deleted since)
+    are left out. Equal documents are ordered by their best chunk's place in the ranking.
+    """
+    floor = min((score for _, score in ranking), default=0.0)
+    grouped: dict[int, list[tuple[int, float]]] = {}
+    for chunk, score in ranking:
+        if chunk in owners:
+            grouped.setdefault(owners[chunk].document_id, []).append((chunk, score))
+    documents = [
+        Evidence(document, _pooled([score for _, score in chunks], floor, share), tuple(chunks))
+        for document, chunks in grouped.items()
+    ]
+    documents.sort(key=lambda evidence: -evidence.score)
+    return documents
+
+
+def _pooled(scores: list[float], floor: float, share: float) -> float:
+    """Pool one document's scores, given best first."""
+    following = sum(score - floor for score in scores[1 : 1 + FOLLOWING])
+    return scores[0] + share * following / FOLLOWING
+
+
+def order(documents: list[Evidence], per_document: int) -> list[tuple[int, float]]:
+    """Return the chunks of ``documents`` in the order in which they are shown: by documents, then within them.
+
+    At most ``per_document`` chunks of a document stand at its place. The others are not lost: they follow at the
+    end, for the case that there is nothing else to fill the answer with. A chunk's score is its document's
+    pooled one, less what it is worse than the document's best chunk.
+    """
+    shown: list[tuple[int, float]] = []
+    surplus: list[tuple[int, float]] = []
+    for evidence in documents:
+        best = evidence.chunks[0][1]
+        placed = [(chunk, evidence.score - (best - score)) for chunk, score in evidence.chunks]
+        shown += placed[:per_document]
+        surplus += placed[per_document:]
+    surplus.sort(key=lambda entry: -entry[1])
+    return shown + surplus

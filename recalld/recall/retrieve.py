@@ -1,0 +1,203 @@
+"""A query's way to its hits: two legs at once, fusion, rerank, documents, and only then the texts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import anyio
+
+from recalld.errors import DependencyError, WarmingError
+from recalld.model import Filters, Mode, QueryVectors, RankedChunk, Retrieval, State, StoredChunk
+from recalld.recall.concurrent import both
+from recalld.recall.context import Context, repeated_hashes
+from recalld.recall.fuse import fuse, shortlist
+from recalld.recall.pool import order, pool
+from recalld.recall.ports import Index, Owner, QueryAnalyzer, QueryEmbedder, Ranking
+from recalld.recall.rerank import LateInteraction, Reranker
+from recalld.recall.trace import Trace
+from recalld.settings import RecallSettings
+
+log = logging.getLogger(__name__)
+
+SPARE = 4
+"""Texts fetched beyond the k asked for, so that a suppressed hit seldom costs another round trip."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search under way."""
+
+    query: str
+    k: int
+    mode: Mode
+    filters: Filters
+    generation_id: int
+    trace: Trace
+    vectors: QueryVectors | None = None
+    state: State = State.READY
+    notes: list[str] = field(default_factory=list)
+
+    def fall_back(self, state: State, reason: str) -> None:
+        """Go on without the embedder."""
+        self.state = state
+        self.notes.append(f"answered by words alone: {reason}")
+
+
+class Retriever:
+    """Finds the passages that best answer a query, in one generation of the index.
+
+    ``embedder`` must be of the generation's vector space. Nothing here judges whether a hit can be trusted:
+    the scores of every stage go along for who does.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        embedder: QueryEmbedder,
+        analyzer: QueryAnalyzer,
+        settings: RecallSettings,
+        reranker: Reranker | None = None,
+    ) -> None:
+        self._index = index
+        self._embedder = embedder
+        self._analyzer = analyzer
+        self._settings = settings
+        self._reranker = reranker or LateInteraction(index.vectors)
+
+    async def retrieve(
+        self, query: str, k: int, mode: Mode, filters: Filters, generation_id: int, trace: bool = False
+    ) -> Retrieval:
+        """Return at most ``k`` hits, best first, and how they came about.
+
+        While the embedder is warming up or fails, the lexical leg answers alone, and state and notes say so.
+        ``trace`` adds each stage's ranking. Raises DependencyError when the index itself cannot be read.
+        """
+        search = _Search(query, k, mode, filters, generation_id, Trace(rankings=trace))
+        legs = await self._legs(search)
+        ranking, owners = await self._rank(search, legs)
+        hits = await self._hits(search, self._ordered(search, ranking, owners))
+        return Retrieval(hits, tuple(search.trace.stages), search.state, tuple(search.notes))
+
+    async def _legs(self, search: _Search) -> list[Ranking]:
+        """Ask the legs of the mode, at once; an embedder that cannot answer leaves the lexical one."""
+        if search.mode is Mode.LEXICAL:
+            return [await self._lexical(search)]
+        if search.mode is Mode.DENSE:
+            dense = await self._dense(search)
+            return [dense if search.vectors is not None else await self._lexical(search)]
+        lexical, dense = await both(lambda: self._lexical(search), lambda: self._dense(search))
+        return [dense, lexical] if search.vectors is not None else [lexical]
+
+    async def _lexical(self, search: _Search) -> Ranking:
+        begun = perf_counter()
+        terms = self._analyzer.query(search.query)
+        if not terms:
+            search.notes.append("the query has no word to search lexically for")
+            return []
+        depth = max(self._settings.candidates, search.k)
+        ranking = await self._index.lexical.search(search.generation_id, terms, depth, search.filters)
+        search.trace.stage("lexical", begun, len(terms), ranking)
+        search.trace.score("lexical", ranking)
+        return ranking
+
+    async def _dense(self, search: _Search) -> Ranking:
+        search.vectors = await self._embed(search)
+        if search.vectors is None:
+            return []
+        begun = perf_counter()
+        depth = max(self._settings.candidates, search.k)
+        ranking = await self._index.vectors.search(search.generation_id, search.vectors.pooled, depth, search.filters)
+        search.trace.stage("dense", begun, 1, ranking)
+        search.trace.score("dense", ranking)
+        return ranking
+
+    async def _embed(self, search: _Search) -> QueryVectors | None:
+        """Embed the query, or say why it could not be."""
+        begun = perf_counter()
+        limit = self._settings.embed_timeout_s
+        try:
+            with anyio.fail_after(limit):
+                vectors = await self._embedder.embed_query(search.query)
+        except WarmingError as error:
+            search.fall_back(State.WARMING, error.message)
+        except DependencyError as error:
+            search.fall_back(State.DEGRADED, error.message)
+        except TimeoutError:
+            search.fall_back(State.DEGRADED, f"no embedding of the query within {limit:g} s")
+        except Exception as error:
+            log.exception("the embedder failed on a query")
+            search.fall_back(State.DEGRADED, f"the embedder failed: {type(error).__name__}: {error}")
+        else:
+            search.trace.stage("embed", begun, 1, [])
+            return vectors
+        return None
+
+    async def _rank(self, search: _Search, legs: list[Ranking]) -> tuple[Ranking, Mapping[int, Owner]]:
+        """Make one ranking of the legs' and learn where its chunks stand."""
+        fused = self._fuse(search, legs) if len(legs) > 1 else legs[0]
+        ids = [chunk for chunk, _ in fused]
+        if search.mode is not Mode.RERANK or search.vectors is None or not fused:
+            return fused, await self._index.chunks.owners(ids)
+        short = shortlist(fused, legs, max(self._settings.rerank, search.k), self._settings.reserve)
+        vectors = search.vectors
+        begun = perf_counter()
+        reranked, owners = await both(
+            lambda: self._reranker.rerank(search.query, vectors, short), lambda: self._index.chunks.owners(ids)
+        )
+        if reranked is None:
+            search.notes.append("not reranked: the index or the embedder has no token vectors")
+            return fused, owners
+        search.trace.stage(self._reranker.name, begun, len(short), reranked)
+        search.trace.score(self._reranker.name, reranked)
+        return reranked, owners
+
+    def _fuse(self, search: _Search, legs: list[Ranking]) -> Ranking:
+        begun = perf_counter()
+        fused = fuse(legs, self._settings.rrf_k)
+        search.trace.stage("fuse", begun, sum(map(len, legs)), fused)
+        search.trace.score("rrf", fused)
+        return fused
+
+    def _ordered(self, search: _Search, ranking: Ranking, owners: Mapping[int, Owner]) -> Ranking:
+        """Order by documents and leave out texts that a better chunk has to the letter."""
+        begun = perf_counter()
+        ordered = order(pool(ranking, owners, self._settings.pool_share), self._settings.per_document)
+        dropped = repeated_hashes([chunk for chunk, _ in ordered], owners)
+        left = [entry for entry in ordered if entry[0] not in dropped]
+        search.trace.stage("pool", begun, len(ranking), left, dropped)
+        return left
+
+    async def _hits(self, search: _Search, ordered: Ranking) -> list[RankedChunk]:
+        """Fetch texts in order until ``k`` hits are found that do not repeat each other."""
+        begun = perf_counter()
+        context = Context(search.k)
+        dropped: dict[int, str] = {}
+        hits: list[RankedChunk] = []
+        at = 0
+        while context.room and at < len(ordered):
+            window = ordered[at : at + context.room + SPARE]
+            at += len(window)
+            chunks = await self._fetch(search, [chunk for chunk, _ in window])
+            for chunk_id, score in window:
+                if chunk_id not in chunks or not context.room:
+                    continue
+                reason = context.offer(chunks[chunk_id])
+                if reason is None:
+                    hits.append(RankedChunk(chunks[chunk_id], score, search.trace.scores(chunk_id)))
+                else:
+                    dropped[chunk_id] = reason
+        search.trace.stage("context", begun, len(ordered), [(hit.chunk.id, hit.score) for hit in hits], dropped)
+        return hits
+
+    async def _fetch(self, search: _Search, ids: Sequence[int]) -> dict[int, StoredChunk]:
+        """Fetch chunks, and the cosines of those that the dense leg did not find."""
+        lacking = search.trace.lacking("dense", ids)
+        if search.vectors is None or not lacking:
+            return {chunk.id: chunk for chunk in await self._index.chunks.fetch(ids)}
+        fetched, pooled = await both(lambda: self._index.chunks.fetch(ids), lambda: self._index.vectors.pooled(lacking))
+        query = search.vectors.pooled
+        search.trace.score("dense", [(chunk, float(query @ vector)) for chunk, vector in pooled.items()])
+        return {chunk.id: chunk for chunk in fetched}
