@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+import psutil
 from filelock import FileLock, Timeout
 
 from recalld.errors import ConfigError, StateHeldError
@@ -25,6 +26,8 @@ from recalld.errors import ConfigError, StateHeldError
 _LOCK = "recalld.lock"
 _HOLDER = "holder.json"
 _CLIENT = "client.json"
+_NOTED_TO_S = 1.0
+"""How exactly a holder notes the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,30 @@ class StateDirectory:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The daemon that holds a state directory."""
+
+    pid: int
+    since: str
+    """When it took the directory (ISO 8601)."""
+
+
+def holder_of(state_dir: Path) -> Holder | None:
+    """Return the running daemon that holds a state directory; None when there is none on this machine.
+
+    A note that a killed daemon left is seen through: its process is gone, or is a younger one with the same number.
+    """
+    found = read_json(StatePaths.of(state_dir).root / _HOLDER) or {}
+    try:
+        holder = Holder(int(found["pid"]), str(found["since"]))
+        noted_at = datetime.fromisoformat(holder.since).timestamp()
+        started_at = psutil.Process(holder.pid).create_time()
+    except (KeyError, ValueError, TypeError, psutil.Error):
+        return None
+    return holder if found.get("host") == socket.gethostname() and started_at <= noted_at + _NOTED_TO_S else None
 
 
 def _held_by(path: Path) -> tuple[str, ...]:
