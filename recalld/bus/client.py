@@ -1,0 +1,162 @@
+"""The client: what agents, the command line and the dashboard ask a daemon with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import pydantic
+
+from recalld.bus import events, subjects, wire
+from recalld.bus.calls import PATIENCE_S, call
+from recalld.bus.connection import Address, Connection, open_connection
+from recalld.errors import DependencyError, UnreachableError, UsageError
+
+DEADLINE_S = 30.0
+LONG_DEADLINE_S = 600.0
+
+Req = TypeVar("Req", bound=wire.Request)
+Rep = TypeVar("Rep", bound=wire.Reply)
+
+
+class RecallClient:
+    """An agent's connection to a daemon; an async context manager.
+
+    Each method takes its request, or the request's fields as keywords, and returns the reply. It raises the named
+    error that the daemon sent (NotFoundError, RefusedError, UsageError, BusyError ...), UnreachableError when nobody
+    answers within ``patience_s`` seconds, DeadlineError when the answer takes longer than the request's
+    ``deadline_ms`` (default: ``deadline_s``).
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        user: str | None = None,
+        password: str | None = None,
+        credentials_file: Path | None = None,
+        agent: str = "cli",
+        deadline_s: float = DEADLINE_S,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        """Raise UsageError when ``agent`` is no name that can stand in a subject."""
+        if not subjects.is_token(agent):
+            raise UsageError(f"{agent!r} is not an agent name", suggestion="use 1 to 64 letters, digits, - and _")
+        self._address = Address((url,), user, password, credentials_file)
+        self._agent = agent
+        self._deadline_s = deadline_s
+        self._patience_s = patience_s
+        self._connection: Connection | None = None
+
+    async def __aenter__(self) -> Self:
+        try:
+            self._connection = await open_connection(
+                self._address,
+                name=f"recall {self._agent}",
+                inbox=f"_INBOX.{self._agent}",
+                patience_s=self._patience_s,
+            )
+        except DependencyError as error:
+            raise UnreachableError(error.message, suggestion="is a daemon running? start one: `recalld run`") from error
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._connection is not None:
+            await self._connection.aclose()
+            self._connection = None
+
+    async def search(self, request: wire.SearchRequest | str, **fields: Any) -> wire.SearchReply:
+        """Find the passages that best answer a query."""
+        return await self._ask("search", _of(wire.SearchRequest, request, "query", fields), wire.SearchReply)
+
+    async def get(self, request: wire.GetRequest | str, **fields: Any) -> wire.GetReply:
+        """Fetch one document whole, by path, ``repo:path`` or a hit's id."""
+        return await self._ask("get", _of(wire.GetRequest, request, "ref", fields), wire.GetReply)
+
+    async def stats(self, request: wire.StatsRequest | None = None, **fields: Any) -> wire.StatsReply:
+        """Say what is indexed and what is under way."""
+        return await self._ask("stats", _of(wire.StatsRequest, request, "", fields), wire.StatsReply)
+
+    async def health(self, request: wire.HealthRequest | None = None, **fields: Any) -> wire.HealthReply:
+        """Say whether the node that answers is well."""
+        return await self._ask("health", _of(wire.HealthRequest, request, "", fields), wire.HealthReply)
+
+    async def reindex(self, request: wire.ReindexRequest | None = None, **fields: Any) -> wire.ReindexReply:
+        """Compare disk with index now; returns when all was published, which can take minutes."""
+        body = _of(wire.ReindexRequest, request, "", fields)
+        return await self._ask("reindex", body, wire.ReindexReply, LONG_DEADLINE_S, repeatable=False)
+
+    async def repo_add(self, request: wire.RepoAddRequest | str, **fields: Any) -> wire.RepoReply:
+        """Watch a directory."""
+        body = _of(wire.RepoAddRequest, request, "path", fields)
+        return await self._ask("repo.add", body, wire.RepoReply, repeatable=False)
+
+    async def repo_list(self, request: wire.RepoListRequest | None = None, **fields: Any) -> wire.RepoListReply:
+        """List the repos."""
+        return await self._ask("repo.list", _of(wire.RepoListRequest, request, "", fields), wire.RepoListReply)
+
+    async def repo_remove(self, request: wire.RepoRemoveRequest | str, **fields: Any) -> wire.RepoReply:
+        """Stop watching a repo and drop it from the index."""
+        body = _of(wire.RepoRemoveRequest, request, "name", fields)
+        return await self._ask("repo.remove", body, wire.RepoReply, LONG_DEADLINE_S, repeatable=False)
+
+    async def forget(self, request: wire.ForgetRequest | str, **fields: Any) -> wire.ForgetReply:
+        """Keep a document out of the index, or let it back in."""
+        body = _of(wire.ForgetRequest, request, "ref", fields)
+        return await self._ask("forget", body, wire.ForgetReply, repeatable=False)
+
+    async def delta(self, request: wire.DeltaRequest | None = None, **fields: Any) -> wire.DeltaReply:
+        """List what changed in the index since a cursor."""
+        return await self._ask("delta", _of(wire.DeltaRequest, request, "", fields), wire.DeltaReply)
+
+    async def events(self, request: wire.EventsRequest | None = None, **fields: Any) -> wire.EventsReply:
+        """Read the event history."""
+        return await self._ask("events", _of(wire.EventsRequest, request, "", fields), wire.EventsReply)
+
+    @asynccontextmanager
+    async def follow(self, topic: str | None = None) -> AsyncIterator[AsyncIterator[wire.Event]]:
+        """Give the events of a topic (and those below it) from now on: ``async with client.follow() as events``."""
+        async with events.follow(self._open(), topic) as stream:
+            yield stream
+
+    async def _ask(
+        self,
+        verb: str,
+        request: wire.Request,
+        reply: type[Rep],
+        deadline_s: float | None = None,
+        repeatable: bool = True,
+    ) -> Rep:
+        return await call(
+            self._open(),
+            subjects.request(self._agent, verb),
+            request,
+            reply,
+            deadline_s=deadline_s or self._deadline_s,
+            patience_s=self._patience_s,
+            repeatable=repeatable,
+        )
+
+    def _open(self) -> Connection:
+        if self._connection is None:
+            raise UsageError("the client is not connected", suggestion="use it with `async with`")
+        return self._connection
+
+
+def _of(model: type[Req], request: Req | str | None, main: str, fields: dict[str, Any]) -> Req:
+    """Return the request, made of its fields where it is not given whole. Raises UsageError for wrong ones."""
+    if isinstance(request, model):
+        if fields:
+            raise UsageError("give a request or its fields, not both")
+        return request
+    given = {main: request, **fields} if request is not None else fields
+    try:
+        return model.model_validate(given)
+    except pydantic.ValidationError as error:
+        fault = error.errors()[0]
+        raise UsageError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from error
