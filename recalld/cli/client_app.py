@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
-from recalld.cli.command import application
+import typer
+
+from recalld.cli import demo, documents, events, reindex, repos, search, status
+from recalld.cli.command import application, command
 
 app = application("recall asks a running recalld: search a memory, look after its repos, see what happens.")
+repo_app = typer.Typer(help="Say which directories are remembered.", no_args_is_help=True)
+app.add_typer(repo_app, name="repo")
+
+command(app, examples=search.EXAMPLES)(search.search)
+command(app, examples=documents.GET_EXAMPLES)(documents.get)
+command(app, examples=status.STATS_EXAMPLES)(status.stats)
+command(app, examples=status.HEALTH_EXAMPLES)(status.health)
+command(app, examples=reindex.EXAMPLES)(reindex.reindex)
+command(app, examples=documents.FORGET_EXAMPLES)(documents.forget)
+command(app, examples=documents.DELTA_EXAMPLES)(documents.delta)
+command(app, examples=events.EXAMPLES)(events.events)
+command(app, examples=demo.EXAMPLES)(demo.demo)
+command(repo_app, examples=repos.ADD_EXAMPLES)(repos.add)
+command(repo_app, "list", examples=repos.LIST_EXAMPLES)(repos.list_)
+command(repo_app, examples=repos.REMOVE_EXAMPLES)(repos.remove)

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from recalld.cli.command import Invocation, application, command
+from recalld.cli import configuring, doctor, running
+from recalld.cli.command import application, command
 
 app = application("recalld gives AI agents a memory they can trust. This command runs the daemon and looks after it.")
+config_app = typer.Typer(help="Show and check the settings.", no_args_is_help=True)
+app.add_typer(config_app, name="config")
 
-Roles = Annotated[
-    str | None,
-    typer.Option(metavar="R,...", help="What this daemon does, of watch, index, serve, schedule (default: all)."),
-]
-
-
-@command(
-    app,
-    examples="""
-    recalld run
-    recalld run --config /etc/recalld/recalld.toml --roles watch,index
-    """,
-)
-def run(cli: Invocation, roles: Roles = None) -> int:
-    """Run the daemon in the foreground until SIGTERM or Ctrl-C.
-
-    With no settings it brings its own Postgres and NATS server, on this machine only.
-    """
-    from recalld import daemon
-
-    flags = cli.flags()
-    if roles is not None:
-        flags.setdefault("node", {})["roles"] = roles
-    return daemon.main(cli.config, flags)
+command(app, examples=running.RUN_EXAMPLES)(running.run)
+command(app, examples=running.STATUS_EXAMPLES)(running.status)
+command(app, examples=doctor.EXAMPLES)(doctor.doctor)
+command(app, examples=running.RELOAD_EXAMPLES)(running.reload)
+command(app, examples=configuring.MIGRATE_EXAMPLES)(configuring.migrate)
+command(config_app, examples=configuring.SHOW_EXAMPLES)(configuring.show)
+command(config_app, examples=configuring.CHECK_EXAMPLES)(configuring.check)

@@ -1,0 +1,113 @@
+"""``recall demo``: the story of recalld on a throw-away daemon."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from recalld.cli import output
+from recalld.cli.command import Invocation
+from recalld.cli.running import Assignments, pairs
+from recalld.cli.search import declared, place
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskStatus
+    from rich.console import Console
+
+    from recalld.demo.story import Scene
+
+EXAMPLES = """
+recall demo
+recall demo --json
+recall demo --set embed.runtime=onnx
+"""
+
+
+async def demo(cli: Invocation, assignments: Assignments = None) -> int:
+    """See what recalld does, on a throw-away daemon over a sample memory. Nothing is left running afterwards.
+
+    It needs no services, no keys, no network and no running daemon, and touches none of your settings or data.
+    """
+    from recalld.demo.story import tell_story
+    from recalld.demo.throwaway import throw_away
+
+    told: list[Scene] = []
+    console = output.console()
+
+    def tell(scene: Scene) -> None:
+        told.append(scene)
+        if not cli.as_json:
+            _show(scene, console)
+
+    async def perform() -> None:
+        if not cli.as_json:
+            console.print("[dim]starting a throw-away daemon in a temporary directory ...[/]")
+        async with throw_away(pairs(assignments)) as daemon:
+            await tell_story(daemon, tell)
+            if not cli.as_json:
+                console.print("\n[dim]stopping it ...[/]")
+
+    begun = time.perf_counter()
+    status = await _until_signalled(perform)
+    if cli.as_json:
+        typer.echo(json.dumps({"scenes": [_plain(scene) for scene in told], "took_s": time.perf_counter() - begun}))
+    elif status == 0:
+        console.print("[dim]Nothing is left running, and nothing is left on disk.[/]\n")
+        console.print("Now with your own notes: [bold]recalld run[/] in one terminal, and in another")
+        console.print("[bold]recall repo add PATH[/], then [bold]recall search[/] whatever you want to know.")
+    return status
+
+
+async def _until_signalled(perform: Callable[[], Awaitable[None]]) -> int:
+    """Run it to its end, or to the first Ctrl-C or SIGTERM; its clean-up is not disturbed by a second one."""
+    import anyio
+
+    status = 0
+    async with anyio.create_task_group() as group:
+        with anyio.CancelScope() as performance:
+
+            async def listen(*, task_status: TaskStatus[None]) -> None:
+                nonlocal status
+                with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as received:
+                    task_status.started()
+                    async for number in received:
+                        status = 128 + number
+                        performance.cancel()
+
+            await group.start(listen)
+            await perform()
+        group.cancel_scope.cancel()
+    return status
+
+
+def _show(scene: Scene, console: Console) -> None:
+    if scene.title:
+        console.rule(f"[bold]{output.plain(scene.title)}[/]", align="left")
+    if scene.question:
+        console.print(f"\n[bold cyan]?[/] [bold]{output.plain(scene.question)}[/]")
+    console.print(output.markdown(scene.says))
+    for rank, hit in enumerate(scene.reply.hits if scene.reply else (), start=1):
+        mark = "[green]>[/]" if hit.path == scene.answer else " "
+        standing = declared(hit.validity)
+        console.print(f" {mark} {rank}. [cyan]{output.plain(place(hit))}[/]  [dim]{hit.verdict}[/]")
+        console.print(f"      {output.plain(hit.title)}")
+        if standing:
+            console.print(f"      [yellow]the file says:[/] {output.plain(standing)}")
+    if scene.took_ms is not None:
+        console.print(f"   [dim]{scene.took_ms:.0f} ms[/]")
+
+
+def _plain(scene: Scene) -> dict[str, Any]:
+    return {
+        "title": scene.title,
+        "says": scene.says,
+        "question": scene.question,
+        "answer": scene.answer,
+        "took_ms": scene.took_ms,
+        "reply": scene.reply.model_dump(mode="json") if scene.reply else None,
+    }

@@ -1,0 +1,205 @@
+"""``recall search``: hits for people, or the reply as it is."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recalld.cli import output
+from recalld.cli.command import Invocation
+from recalld.cli.times import moment
+from recalld.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from recalld.bus import wire
+
+MODES = ("dense", "lexical", "hybrid", "rerank")
+SNIPPET_LINES = 6
+"""Lines of a hit's text that are shown; `recall get` shows the rest."""
+_NARROWING = "Narrow the search"
+
+Words = Annotated[list[str], typer.Argument(metavar="TEXT...", help="The question, quoted or not.")]
+Hits = Annotated[int, typer.Option("-k", metavar="N", min=1, max=200, help="How many hits at most.")]
+Repos = Annotated[
+    list[str] | None, typer.Option("--repo", metavar="NAME", help="Only in this repo.", rich_help_panel=_NARROWING)
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--kind", metavar="KIND", help="Only this kind of document.", rich_help_panel=_NARROWING),
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="Only documents with this tag.", rich_help_panel=_NARROWING),
+]
+Glob = Annotated[
+    str | None,
+    typer.Option("--path", metavar="GLOB", help="Only paths like `adr/**`.", rich_help_panel=_NARROWING),
+]
+Since = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Only files modified since: 2026-06-30, or 3d.", rich_help_panel=_NARROWING),
+]
+Until = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Only files modified until then.", rich_help_panel=_NARROWING)
+]
+AsOf = Annotated[
+    str | None, typer.Option(metavar="TIME", help="What was valid then (not judged yet: the reply says so).")
+]
+KnownAsOf = Annotated[
+    str | None, typer.Option(metavar="TIME", help="What was known then (not judged yet: the reply says so).")
+]
+ModeName = Annotated[str | None, typer.Option("--mode", metavar="MODE", help=f"One of {', '.join(MODES)}.")]
+Trace = Annotated[bool, typer.Option("--trace", help="Show what each stage did, and in how many milliseconds.")]
+MinSeq = Annotated[
+    int | None, typer.Option(metavar="SEQ", help="Answer once this ingest sequence (see `reindex`) is indexed.")
+]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Hits of every verdict. Today all are `unverified`, and shown anyway.")
+]
+Timeout = Annotated[float, typer.Option(metavar="SECONDS", min=0.001, max=600, help="How long to wait for the reply.")]
+
+EXAMPLES = """
+recall search why did we leave the message broker
+recall search "deploy freeze" --repo memory --kind decision -k 3
+recall search ERR_QUEUE_FULL --mode lexical --json
+"""
+
+
+async def search(
+    cli: Invocation,
+    text: Words,
+    k: Hits = 8,
+    repo: Repos = None,
+    kind: Kinds = None,
+    tag: Tags = None,
+    path: Glob = None,
+    since: Since = None,
+    until: Until = None,
+    mode: ModeName = None,
+    as_of: AsOf = None,
+    known_as_of: KnownAsOf = None,
+    min_seq: MinSeq = None,
+    trace: Trace = False,
+    show_all: Everything = False,
+    timeout: Timeout = 30.0,
+) -> int:
+    """Find the passages that best answer a question.
+
+    Each hit says where it stands (repo:path:lines), how it ranked and how far it may be trusted. Exit status 1 when
+    nothing trustworthy was found.
+    """
+    if mode is not None and mode not in MODES:
+        raise UsageError(f"there is no mode {mode}", suggestion=f"use {', '.join(MODES)}")
+    now = output.utc_now()
+    times = {
+        "since": moment(since, now) if since else None,
+        "until": moment(until, now, end_of_day=True) if until else None,
+        "as_of": moment(as_of, now, end_of_day=True) if as_of else None,
+        "known_as_of": moment(known_as_of, now, end_of_day=True) if known_as_of else None,
+    }
+    async with cli.client() as client:
+        reply = await client.search(
+            " ".join(text),
+            k=k,
+            repo=repo or (),
+            kind=kind or (),
+            tag=tag or (),
+            path=path,
+            mode=mode,
+            min_seq=min_seq,
+            trace=trace,
+            all=show_all,
+            deadline_ms=round(timeout * 1_000),
+            **times,
+        )
+    if cli.as_json:
+        output.reply_json(reply)
+    else:
+        show(reply, output.console())
+    return 1 if reply.abstained else 0
+
+
+def show(reply: wire.SearchReply, console: Console) -> None:
+    """Print a reply: its state where that matters, the hits or the abstention, and how sure it is of them."""
+    if reply.state != "ready":
+        console.print(f"[bold]{output.styled(reply.state)}[/]: this is not the daemon's best answer")
+    for note in reply.notes:
+        console.print(f"[yellow]note[/]: {output.plain(note)}")
+    if reply.abstained:
+        console.print(f"[bold]I don't know[/]: {output.plain(reply.reason)}.")
+    for number, hit in enumerate(reply.hits, start=1):
+        _show_hit(number, hit, reply.query, console)
+    if reply.hits and not reply.calibrated:
+        console.print(f"[dim]{output.plain(reply.reason)}[/]")
+    if reply.freshness.pending or reply.freshness.failed or reply.freshness.stale:
+        console.print(f"[dim]{output.freshness_line(reply.freshness, output.utc_now())}[/]")
+    if reply.trace is not None:
+        _show_trace(reply, console)
+
+
+def place(hit: wire.Hit) -> str:
+    """Return where a hit stands, as ``repo:path:first-last``."""
+    return f"{hit.repo}:{hit.path}:{hit.lines[0]}-{hit.lines[1]}"
+
+
+def declared(validity: wire.Validity) -> str:
+    """Say what the document declares about its own standing; empty when it declares nothing."""
+    parts = []
+    if validity.valid_from:
+        parts.append(f"valid from {validity.valid_from}")
+    if validity.valid_until:
+        parts.append(f"valid until {validity.valid_until}")
+    if validity.superseded_by:
+        parts.append(f"superseded by {validity.superseded_by}")
+    if validity.supersedes:
+        parts.append(f"supersedes {', '.join(validity.supersedes)}")
+    return ", ".join(parts)
+
+
+def _show_hit(number: int, hit: wire.Hit, query: str, console: Console) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    sure = f"{hit.confidence:.0%} sure" if hit.confidence is not None else f"score {hit.score:.3f}"
+    console.print(f"[bold]{number}[/]  [cyan]{output.plain(place(hit))}[/]  [dim]{hit.verdict}, {sure}[/]")
+    where = " > ".join(dict.fromkeys((hit.title, *hit.heading)))
+    standing = declared(hit.validity)
+    body = Text.from_markup(f"[bold]{output.plain(where)}[/]\n")
+    if standing:
+        body.append_text(Text.from_markup(f"[yellow]the file says:[/] {output.plain(standing)}\n"))
+    body.append_text(_snippet(hit.text, query))
+    console.print(Padding(body, (0, 0, 1, 3)))
+
+
+def _snippet(text: str, query: str) -> Text:
+    """Return the first lines that say something, with the question's longer words marked."""
+    from rich.text import Text
+
+    lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
+    cut = "\n…" if len(lines) > SNIPPET_LINES else ""
+    result = Text.from_markup(output.plain("\n".join(lines[:SNIPPET_LINES]) + cut))
+    words = [re.escape(word) for word in re.findall(r"[\w-]{4,}", query)]
+    if words:
+        result.highlight_regex(re.compile(rf"\b(?:{'|'.join(words)})", re.IGNORECASE), "bold green")
+    return result
+
+
+def _show_trace(reply: wire.SearchReply, console: Console) -> None:
+    table = output.table("stage", "ms", "in", "out", "dropped", numbers=("ms", "in", "out"))
+    for stage in reply.trace or ():
+        reasons = sorted({reason for _, reason in stage.dropped})
+        dropped = f"{len(stage.dropped)}: {', '.join(reasons)}" if reasons else ""
+        table.add_row(
+            output.plain(stage.stage),
+            f"{stage.took_ms:.1f}",
+            str(stage.entered),
+            str(stage.left),
+            output.plain(dropped),
+        )
+    console.print(table)
+    console.print(f"[dim]{reply.took_ms:.1f} ms in the daemon[/]")

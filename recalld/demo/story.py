@@ -1,0 +1,195 @@
+"""The story that the demo tells: six questions, a memory saved while we watch, and one thing it cannot know."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+
+import anyio
+
+from recalld.bus.client import RecallClient
+from recalld.bus.wire import SearchReply, SearchRequest, StatsRequest
+from recalld.demo.throwaway import REPO, ThrowAway
+from recalld.errors import DependencyError
+
+AGENT = "demo"
+HITS = 3
+INDEXED_S, RECALLED_S = 120.0, 30.0
+"""How long the first index, and the recall of one saved file, may take."""
+POLL_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something to ask, the memo that answers it, and what to look at in the reply."""
+
+    text: str
+    answer: str
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One step of the story, with the daemon's reply where it was asked something.
+
+    ``answer`` is the memo that answers the question, ``took_ms`` what a reader may want to know the duration of.
+    """
+
+    title: str
+    says: str
+    question: str = ""
+    answer: str = ""
+    reply: SearchReply | None = None
+    took_ms: float | None = None
+
+
+Tell = Callable[[Scene], None]
+
+QUESTIONS = (
+    Question(
+        "Why did we stop using Redis for background jobs?",
+        "decisions/0009-jobs-in-postgres.md",
+        "The decision and the incident behind it, each with its file and lines.",
+    ),
+    Question(
+        "Are booking times stored in harbour local time or in UTC?",
+        "decisions/0008-utc-times.md",
+        "The memory holds both answers. Each hit carries what its file declares: one supersedes the other.",
+    ),
+    Question(
+        "ERR_POOL_EXHAUSTED",
+        "incidents/2025-05-01-pool-exhausted.md",
+        "An error code is a word like any other: the lexical leg keeps identifiers whole.",
+    ),
+    Question(
+        "May I deploy during the regatta?",
+        "rules/deploy-freeze-regatta.md",
+        "A rule with an end. The reply passes on `valid_until` as the file has it.",
+    ),
+    Question(
+        "Has anybody suggested to cut the monolith into microservices?",
+        "proposals/split-into-services.md",
+        "It has, in other words, and the answer was no. Knowing that saves an afternoon.",
+    ),
+    Question(
+        "What should I check before I add a column to the booking table?",
+        "lessons/no-daytime-rewrites.md",
+        "A lesson, paid for once already.",
+    ),
+)
+
+SAVED = "decisions/0016-shore-power.md"
+SAVED_TEXT = """\
+---
+title: Berths with shore power can be booked on their own
+kind: decision
+status: accepted
+tags: [bookings, prices]
+---
+# ADR-0016: Berths with shore power can be booked on their own
+
+Port Ellery asked for it in June and we parked it. A berth now says how many amperes its socket gives, guests may ask
+for 16 A or more, and the harbour sets one price a night for the current. Members of the harbour's club keep the first
+right to these berths until the first of May.
+"""
+SAVED_QUESTION = "Who gets the berths with electricity first?"
+UNKNOWN = "What is Maren's phone number?"
+
+
+def memo_count() -> int:
+    """Return how many memos the sample memory has."""
+    folders = [entry for entry in (resources.files("recalld.demo") / "memory").iterdir() if entry.is_dir()]
+    return sum(entry.name.endswith(".md") for folder in folders for entry in folder.iterdir())
+
+
+async def tell_story(daemon: ThrowAway, tell: Tell) -> None:
+    """Tell it all, scene by scene. Raises DependencyError when the daemon does not get done in time."""
+    async with daemon.client(AGENT) as client:
+        passages, took_s = await _indexed(client)
+        tell(
+            Scene(
+                f"A memory of {memo_count()} memos",
+                "Mooring books berths for small harbours. Five people, two years: decisions, three of them reversed, "
+                "incidents, lessons, proposals that were turned down.\n"
+                f"A daemon with its own Postgres and NATS was ready after {daemon.started_in_s:.1f} s and had read all "
+                f"of it, {passages} passages, {took_s:.1f} s later.",
+            )
+        )
+        replies = []
+        for question in QUESTIONS:
+            reply = await _ask(client, question.text)
+            replies.append(reply)
+            tell(Scene("", question.look, question.text, question.answer, reply, reply.took_ms))
+        await _save(daemon, client, tell)
+        reply = await _ask(client, UNKNOWN)
+        tell(Scene("Something it cannot know", on_the_unknown(reply, replies), UNKNOWN, "", reply, reply.took_ms))
+
+
+def on_the_unknown(reply: SearchReply, known: list[SearchReply]) -> str:
+    """Say what this version can and what it cannot say about a question that the memory has no answer to."""
+    if reply.abstained:
+        return f"It says so: {reply.reason}."
+    here, there = _best_cosine(reply), [_best_cosine(earlier) for earlier in known]
+    compared = [value for value in there if value is not None]
+    figures = ""
+    if here is not None and compared:
+        figures = (
+            f" The closest is at a cosine of {here:.2f}; the questions above reached {min(compared):.2f} to "
+            f"{max(compared):.2f}."
+        )
+    return (
+        f"No memo has the number, and still {len(reply.hits)} passages come back: they are the nearest there are."
+        f"{figures} Whether that is near enough is what a calibration has to measure, and this version has none yet, "
+        f"so it does not claim to know. It says `{reply.hits[0].verdict}` on every hit and `calibrated: "
+        f"{str(reply.calibrated).lower()}` on the reply, and leaves the judgement to whoever asked."
+    )
+
+
+def _best_cosine(reply: SearchReply) -> float | None:
+    return max((hit.scores["dense"] for hit in reply.hits if "dense" in hit.scores), default=None)
+
+
+async def _indexed(client: RecallClient) -> tuple[int, float]:
+    """Wait until the whole memory is indexed and the model is loaded; return the passages and the seconds."""
+    begun = time.perf_counter()
+    with anyio.move_on_after(INDEXED_S):
+        while True:
+            stats = await client.stats(StatsRequest(repo=REPO, findings=0))
+            done = [repo for repo in stats.repos if repo.documents == memo_count()]
+            if done and stats.freshness.pending == 0 and (await _ask(client, AGENT)).state == "ready":
+                return done[0].chunks, time.perf_counter() - begun
+            await anyio.sleep(POLL_S * 10)
+    raise DependencyError(f"the sample memory was not indexed within {INDEXED_S:.0f} s")
+
+
+async def _save(daemon: ThrowAway, client: RecallClient, tell: Tell) -> None:
+    """Save a memo as an editor would, and ask until it is recalled."""
+    before = await _ask(client, SAVED_QUESTION)
+    path = anyio.Path(daemon.memory / SAVED)
+    await path.write_text(SAVED_TEXT)
+    begun = time.perf_counter()
+    with anyio.move_on_after(RECALLED_S):
+        while True:
+            reply = await _ask(client, SAVED_QUESTION)
+            if any(hit.path == SAVED for hit in reply.hits):
+                took_ms = (time.perf_counter() - begun) * 1e3
+                tell(
+                    Scene(
+                        "A memory saved while we watch",
+                        f"Before, the best hit was {before.hits[0].path if before.hits else 'nothing'}. Then an "
+                        f"ordinary file was saved, {SAVED}, and {took_ms:.0f} ms later the same question finds it.",
+                        SAVED_QUESTION,
+                        SAVED,
+                        reply,
+                        took_ms,
+                    )
+                )
+                return
+            await anyio.sleep(POLL_S)
+    raise DependencyError(f"the saved memo was not recalled within {RECALLED_S:.0f} s")
+
+
+async def _ask(client: RecallClient, question: str) -> SearchReply:
+    return await client.search(SearchRequest(query=question, k=HITS, repo=(REPO,)))
