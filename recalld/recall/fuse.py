@@ -25,7 +25,7 @@ def fuse(rankings: Sequence[Ranking], k: int = 60) -> list[tuple[int, float]]:
 
 
 def shortlist(fused: Ranking, rankings: Sequence[Ranking], size: int, reserve: int) -> list[int]:
-    """Return at most ``size`` chunks for the next stage: the best fused, and always the top ``reserve`` of each ranking.
+    """Return at most ``size`` chunks for the next stage: the best fused, always with the top ``reserve`` of each leg.
 
     Fusion prefers what every leg found; without the reserve a chunk that one leg puts first and the other does not
     know can fall out behind dozens that both legs find mediocre.
