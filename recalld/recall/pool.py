@@ -47,11 +47,11 @@ def _pooled(scores: list[float], floor: float, share: float) -> float:
 
 
 def order(documents: list[Evidence], per_document: int) -> list[tuple[int, float]]:
-    """Return the chunks of ``documents`` in the order in which they are shown: by documents, then within them.
+    """Return the chunks of ``documents`` in the order in which they are shown, each with the score that places it.
 
-    At most ``per_document`` chunks of a document stand at its place. The others are not lost: they follow at the
-    end, for the case that there is nothing else to fill the answer with. A chunk's score is its document's
-    pooled one, less what it is worse than the document's best chunk.
+    That is its document's pooled score, less what it is worse than the document's best chunk. At most
+    ``per_document`` chunks of a document stand where that puts them. The others are not lost: they follow at the end,
+    for the case that there is nothing else to fill the answer with.
     """
     shown: list[tuple[int, float]] = []
     surplus: list[tuple[int, float]] = []
@@ -60,5 +60,8 @@ def order(documents: list[Evidence], per_document: int) -> list[tuple[int, float
         placed = [(chunk, evidence.score - (best - score)) for chunk, score in evidence.chunks]
         shown += placed[:per_document]
         surplus += placed[per_document:]
-    surplus.sort(key=lambda entry: -entry[1])
-    return shown + surplus
+    return sorted(shown, key=_worst_last) + sorted(surplus, key=_worst_last)
+
+
+def _worst_last(entry: tuple[int, float]) -> float:
+    return -entry[1]

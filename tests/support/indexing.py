@@ -1,4 +1,4 @@
-"""An index in this process, by the real parser, embedder, analyzer and store: retrieval is tested and measured on it."""
+"""An index in this process, by the real parser, embedder, analyzer and store, to test and measure retrieval on."""
 
 from __future__ import annotations
 
