@@ -74,6 +74,18 @@ _SHARED = [
     for field in fields(Invocation)
 ]
 
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        output.version()
+        raise typer.Exit
+
+
+_Version = Annotated[
+    bool,
+    typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version),
+]
+
 Body = Callable[..., int | Coroutine[Any, Any, int]]
 """A command: takes an Invocation and its own options, returns the exit status; may be asynchronous."""
 
@@ -88,14 +100,7 @@ def application(help_text: str) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
-    def before(
-        context: typer.Context,
-        version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
-        **shared: Any,
-    ) -> None:
-        if version:
-            output.version()
-            raise typer.Exit
+    def before(context: typer.Context, version: _Version = False, **shared: Any) -> None:
         context.obj = Invocation(**shared)
 
     app.callback()(_with_shared(before, list(inspect.signature(before, eval_str=True).parameters.values())[:-1]))

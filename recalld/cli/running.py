@@ -43,9 +43,10 @@ def run(cli: Invocation, roles: Roles = None, assignments: Assignments = None) -
 
     With no settings it brings its own Postgres and NATS server, reachable on this machine only.
     """
+    flags = flags_of(cli, assignments, roles)
     from recalld import daemon
 
-    return daemon.main(cli.config, flags_of(cli, assignments, roles))
+    return daemon.main(cli.config, flags)
 
 
 async def status(cli: Invocation) -> int:

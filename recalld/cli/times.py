@@ -17,11 +17,11 @@ def moment(text: str, now: datetime, *, end_of_day: bool = False) -> datetime:
     A bare date is its first moment, or its last with ``end_of_day``: dates are inclusive. Raises UsageError.
     """
     ago = _AGO.fullmatch(text.strip())
-    if ago:
-        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     try:
+        if ago:
+            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         found = datetime.fromisoformat(text.strip())
-    except ValueError:
+    except (ValueError, OverflowError):
         raise UsageError(
             f"{text!r} is not a moment in time", suggestion="write 2026-06-30, 2026-06-30T14:00+02:00, or 3d (ago)"
         ) from None
