@@ -111,7 +111,7 @@ async def tell_story(daemon: ThrowAway, tell: Tell) -> None:
         tell(
             Scene(
                 f"A memory of {memo_count()} memos",
-                "Mooring books berths for small harbours. Five people, two years: decisions, three of them reversed, "
+                "Mooring books berths for small harbours. Five people, two years: decisions, six of them reversed, "
                 "incidents, lessons, proposals that were turned down.\n"
                 f"A daemon with its own Postgres and NATS was ready after {daemon.started_in_s:.1f} s and had read all "
                 f"of it, {passages} passages, {took_s:.1f} s later.",
