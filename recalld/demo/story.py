@@ -49,9 +49,9 @@ Tell = Callable[[Scene], None]
 
 QUESTIONS = (
     Question(
-        "Why did we stop using Redis for background jobs?",
+        "What went wrong with the job queue in Redis?",
         "decisions/0009-jobs-in-postgres.md",
-        "The decision and the incident behind it, each with its file and lines.",
+        "The decision that holds, the one that it replaced and the incident between them, with file and lines.",
     ),
     Question(
         "Are booking times stored in harbour local time or in UTC?",
@@ -131,20 +131,23 @@ def on_the_unknown(reply: SearchReply, known: list[SearchReply]) -> str:
     """Say what this version can and what it cannot say about a question that the memory has no answer to."""
     if reply.abstained:
         return f"It says so: {reply.reason}."
-    here, there = _best_cosine(reply), [_best_cosine(earlier) for earlier in known]
-    compared = [value for value in there if value is not None]
-    figures = ""
-    if here is not None and compared:
-        figures = (
-            f" The closest is at a cosine of {here:.2f}; the questions above reached {min(compared):.2f} to "
-            f"{max(compared):.2f}."
-        )
     return (
         f"No memo has the number, and still {len(reply.hits)} passages come back: they are the nearest there are."
-        f"{figures} Whether that is near enough is what a calibration has to measure, and this version has none yet, "
-        f"so it does not claim to know. It says `{reply.hits[0].verdict}` on every hit and `calibrated: "
+        f"{_compared(reply, known)} Where to draw the line is what a calibration has to measure, and this version has "
+        f"none yet, so it does not claim to know. It says `{reply.hits[0].verdict}` on every hit and `calibrated: "
         f"{str(reply.calibrated).lower()}` on the reply, and leaves the judgement to whoever asked."
     )
+
+
+def _compared(reply: SearchReply, known: list[SearchReply]) -> str:
+    """Set the best cosine of a reply beside those of the questions that had an answer."""
+    here = _best_cosine(reply)
+    there = [cosine for earlier in known if (cosine := _best_cosine(earlier)) is not None]
+    if here is None or not there:
+        return ""
+    low, high = min(there), max(there)
+    figures = f" The closest has a cosine of {here:.2f}, the questions with an answer reached {low:.2f} to {high:.2f}"
+    return figures + (": no fixed threshold would tell them apart." if low <= here else ".")
 
 
 def _best_cosine(reply: SearchReply) -> float | None:
