@@ -41,9 +41,11 @@ RELOAD_EXAMPLES = "recalld reload"
 def run(cli: Invocation, roles: Roles = None, assignments: Assignments = None) -> int:
     """Run the daemon in the foreground until SIGTERM or Ctrl-C.
 
-    With no settings it brings its own Postgres and NATS server, reachable on this machine only.
+    With no settings it brings its own Postgres and NATS server, reachable on this machine only. --json is for its log.
     """
     flags = flags_of(cli, assignments, roles)
+    if cli.as_json:
+        flags.setdefault("node", {})["log_format"] = "json"
     from recalld import daemon
 
     return daemon.main(cli.config, flags)
