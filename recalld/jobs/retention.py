@@ -22,6 +22,8 @@ class Retention:
     async def __call__(self) -> Mapping[str, Any]:
         """Clean up; return how many rows went."""
         before = self.clock() - timedelta(days=self.tombstone_days)
+        while await self.store.repos.drop_removed():  # what a removal that was cut short has left
+            pass
         return {
             "tombstones": await self.store.documents.prune_tombstones(before),
             "embeddings": await self.store.cache.prune(self.cached_embeddings),

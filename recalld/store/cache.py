@@ -46,7 +46,9 @@ class EmbeddingCache:
             done = await connection.execute(
                 """
                 DELETE FROM embedding_cache WHERE (embedder_fingerprint, hash) IN (
-                    SELECT embedder_fingerprint, hash FROM embedding_cache ORDER BY kept_at DESC, hash OFFSET $1
+                    SELECT embedder_fingerprint, hash FROM embedding_cache WHERE (embedder_fingerprint, hash) IN (
+                        SELECT embedder_fingerprint, hash FROM embedding_cache ORDER BY kept_at DESC, hash OFFSET $1
+                    ) ORDER BY 1, 2 FOR UPDATE
                 )
                 """,
                 keep,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -68,5 +67,5 @@ def _chunk(row: Any) -> StoredChunk:
         modified_at=row["modified_at"],
         indexed_at=row["indexed_at"],
         first_indexed_at=row["first_indexed_at"],
-        metadata=json.loads(row["metadata"]),
+        metadata=row["metadata"],
     )

@@ -2,40 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import anyio
 import asyncpg
 from pgvector.asyncpg import register_vector
 
-from recalld.errors import DependencyError, RetryLater
+from recalld.errors import DependencyError, RetryLater, SchemaError
+from recalld.store.text import decode, decode_json, encode, encode_json
 
+T = TypeVar("T")
 Connection = asyncpg.pool.PoolConnectionProxy
-_START_S = 15.0
+START_S = 15.0
+"""How long a server that is only just starting is waited for."""
 _PING_S = 2.0
+_MIGRATE = "run `recalld migrate`, or start a daemon with the index role"
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Name what Postgres and the way to it can do wrong: DependencyError, or RetryLater for a lost race."""
+    """Name what Postgres and the way to it can do wrong.
+
+    RetryLater for a lost race, SchemaError where the tables are not what this code knows, DependencyError for the rest
+    that may pass. What is left as it is would be a fault of this code.
+    """
     try:
         yield
     except asyncpg.QueryCanceledError as error:
         raise DependencyError(f"Postgres took too long: {error}", suggestion="see store.statement_timeout_s") from error
     except (asyncpg.TransactionRollbackError, asyncpg.ForeignKeyViolationError) as error:
         raise RetryLater(f"another writer was faster: {error}") from error
-    except asyncpg.InvalidPasswordError as error:
-        raise DependencyError(f"Postgres refuses the login: {error}", suggestion="check store.dsn") from error
-    except (asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError, asyncpg.AdminShutdownError) as error:
-        raise DependencyError(f"the connection to Postgres was lost: {error}") from error
-    except (asyncpg.CrashShutdownError, asyncpg.TooManyConnectionsError, asyncpg.InterfaceError) as error:
-        raise DependencyError(f"Postgres cannot be used: {error}") from error
+    except (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InsufficientPrivilegeError) as error:
+        raise DependencyError(f"Postgres refuses: {error}", suggestion="check store.dsn and its role") from error
     except asyncpg.InvalidCatalogNameError as error:
         raise DependencyError(f"{error}", suggestion="create the database, or check store.dsn") from error
+    except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError, asyncpg.UndefinedObjectError) as error:
+        raise SchemaError(f"the database has another schema: {error}", suggestion=_MIGRATE) from error
+    except (asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError) as error:
+        raise DependencyError(f"the connection to Postgres was lost: {error}") from error
+    except (asyncpg.InsufficientResourcesError, asyncpg.ReadOnlySQLTransactionError) as error:
+        raise DependencyError(f"Postgres cannot be used: {error}") from error
+    except asyncpg.InterfaceError as error:
+        if isinstance(error, ValueError):  # an argument that does not fit its type
+            raise
+        raise DependencyError(f"Postgres cannot be used: {error}") from error
     except (OSError, TimeoutError) as error:
         raise DependencyError(f"Postgres cannot be reached: {error or 'no answer in time'}") from error
+
+
+async def patiently(connect: Callable[[], Awaitable[T]], wait_s: float = START_S) -> T:
+    """Connect, waiting for a server that is only just starting."""
+    deadline = anyio.current_time() + wait_s
+    while True:
+        try:
+            return await connect()
+        except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):
+            if anyio.current_time() >= deadline:
+                raise
+            await anyio.sleep(0.2)
 
 
 class Database:
@@ -47,7 +73,7 @@ class Database:
 
     @classmethod
     async def open(cls, dsn: str, read_dsn: str | None, size: int, statement_timeout_s: float) -> Self:
-        """Connect, waiting a little for a server that is only just starting. Raises DependencyError."""
+        """Connect, waiting a little for a server that is only just starting. Raises DependencyError or SchemaError."""
         pool = await _pool(dsn, size, statement_timeout_s)
         try:
             read_pool = await _pool(read_dsn, size, statement_timeout_s) if read_dsn else pool
@@ -73,6 +99,16 @@ class Database:
                 yield connection
 
     @asynccontextmanager
+    async def glimpse(self) -> AsyncIterator[Connection]:
+        """Lend a connection whose queries all see one moment; they may go to a replica."""
+        with translated():
+            async with (
+                self._read_pool.acquire() as connection,
+                connection.transaction(isolation="repeatable_read", readonly=True),
+            ):
+                yield connection
+
+    @asynccontextmanager
     async def session(self) -> AsyncIterator[Connection]:
         """Lend a connection to the primary."""
         with translated():
@@ -80,15 +116,18 @@ class Database:
                 yield connection
 
     @asynccontextmanager
-    async def writing(self) -> AsyncIterator[Connection]:
-        """Lend a connection inside a transaction that commits without waiting for the disk.
+    async def writing(
+        self, *, shared: Sequence[int] = (), alone: Sequence[int] = (), durable: bool = False
+    ) -> AsyncIterator[Connection]:
+        """Lend a connection inside a transaction that holds advisory locks, taken in order, ``shared`` ones first.
 
-        A crash of Postgres may lose the last fraction of a second of commits, never half of one. What is written this
-        way comes from files, and the scan after the restart finds what is missing.
+        Its commit does not wait for the disk unless ``durable``: a crash of Postgres may lose the last fraction of a
+        second of commits, never half of one. What is written this way comes from files, and the scan after the
+        restart finds what is missing.
         """
         with translated():
             async with self._pool.acquire() as connection, connection.transaction():
-                await connection.execute("SET LOCAL synchronous_commit = off")
+                await connection.execute(_LOCK, list(shared), list(alone), "on" if durable else "off")
                 yield connection
 
     async def ping(self) -> None:
@@ -97,6 +136,13 @@ class Database:
             with translated():
                 async with pool.acquire(timeout=_PING_S) as connection:
                     await connection.fetchval("SELECT 1", timeout=_PING_S)
+
+
+_LOCK = """
+    SELECT set_config('synchronous_commit', $3, true),
+           (SELECT count(pg_advisory_xact_lock_shared(key)) FROM unnest($1::bigint[]) key),
+           (SELECT count(pg_advisory_xact_lock(key)) FROM unnest($2::bigint[]) key)
+"""
 
 
 async def _pool(dsn: str, size: int, statement_timeout_s: float) -> asyncpg.Pool:
@@ -108,19 +154,30 @@ async def _pool(dsn: str, size: int, statement_timeout_s: float) -> asyncpg.Pool
         "hnsw.iterative_scan": "relaxed_order",
         "hnsw.ef_search": "100",
     }
+
+    async def connect() -> asyncpg.Pool:
+        return await asyncpg.create_pool(
+            dsn,
+            min_size=1,
+            max_size=size,
+            command_timeout=statement_timeout_s + 5,
+            init=_prepare,
+            reset=_keep,
+            server_settings=settings,
+        )
+
     with translated():
-        deadline = anyio.current_time() + _START_S
-        while True:
-            try:
-                return await asyncpg.create_pool(
-                    dsn,
-                    min_size=1,
-                    max_size=size,
-                    command_timeout=statement_timeout_s + 5,
-                    init=register_vector,
-                    server_settings=settings,
-                )
-            except (OSError, asyncpg.CannotConnectNowError):
-                if anyio.current_time() >= deadline:
-                    raise
-                await anyio.sleep(0.2)
+        return await patiently(connect)
+
+
+async def _prepare(connection: asyncpg.Connection) -> None:
+    try:
+        await register_vector(connection)
+    except ValueError as error:
+        raise SchemaError("the database is not set up: it has no pgvector", suggestion=_MIGRATE) from error
+    await connection.set_type_codec("text", schema="pg_catalog", encoder=encode, decoder=decode, format="binary")
+    await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=encode_json, decoder=decode_json)
+
+
+async def _keep(connection: asyncpg.Connection) -> None:
+    """Leave a session as it is when it goes back: nothing here changes one for longer than a transaction."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from recalld.store.database import Connection, Database
 from recalld.store.rows import DocumentChange, StoredDocument, StoredPassage
 
 _MANIFEST = """
-    SELECT path, state, content_hash, size, mtime_ns, ctime_ns, inode::text, epoch, seq FROM document WHERE repo_id = $1
+    SELECT path, state, content_hash, size, mtime_ns, ctime_ns, inode, epoch, seq FROM document WHERE repo_id = $1
 """
 _DOCUMENT = "SELECT d.*, r.name AS repo FROM document d JOIN repo r ON r.id = d.repo_id WHERE d.text IS NOT NULL"
 
@@ -37,7 +36,7 @@ class DocumentReading:
 
     async def get(self, repo: str, path: str) -> StoredDocument | None:
         """Return a document by its path; None when nothing is held of it."""
-        async with self._reads.reading() as connection:
+        async with self._reads.glimpse() as connection:
             row = await connection.fetchrow(f"{_DOCUMENT} AND r.name = $1 AND d.path = $2", repo, path)
             return await _document(connection, row) if row else None
 
@@ -45,7 +44,7 @@ class DocumentReading:
         """Return the document that a chunk stands in; None when there is no such chunk."""
         if chunk_id >= 1 << 63:
             return None
-        async with self._reads.reading() as connection:
+        async with self._reads.glimpse() as connection:
             row = await connection.fetchrow(
                 f"{_DOCUMENT} AND d.id = (SELECT document_id FROM chunk WHERE id = $1)", chunk_id
             )
@@ -127,7 +126,7 @@ def document_of(row: Any, chunks: Sequence[Any] = (), edges: Sequence[Any] = ())
         kind=row["kind"],
         tags=tuple(row["tags"]),
         aliases=tuple(row["aliases"]),
-        metadata=json.loads(row["metadata"]),
+        metadata=row["metadata"],
         text=row["text"],
         chunks=tuple(
             StoredPassage(
@@ -147,9 +146,9 @@ def document_of(row: Any, chunks: Sequence[Any] = (), edges: Sequence[Any] = ())
 
 
 def _entry(row: Any) -> ManifestEntry:
-    stat = (
-        FileStat(row["size"], row["mtime_ns"], row["ctime_ns"], int(row["inode"])) if row["size"] is not None else None
-    )
+    stat = None
+    if row["size"] is not None:
+        stat = FileStat(row["size"], int(row["mtime_ns"]), int(row["ctime_ns"]), int(row["inode"]))
     return ManifestEntry(
         row["path"], DocumentState(row["state"]), row["content_hash"], stat, Position(row["epoch"], row["seq"])
     )

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from recalld.model import Finding, Severity
+from recalld.store import locks
 from recalld.store.database import Database
+
+_DELETE = """
+    DELETE FROM finding f USING repo r WHERE r.id = f.repo_id AND r.name = $1 AND f.path = $2 AND f.source = $3
+"""
+_INSERT = """
+    INSERT INTO finding (repo_id, path, source, code, severity, message, hint, line, key, attempts, first_seen,
+                         last_seen)
+    SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM repo WHERE name = $1
+"""
 
 
 class Findings:
@@ -17,34 +27,23 @@ class Findings:
 
     async def replace(self, repo: str, path: str, source: str, findings: Sequence[Finding], *, at: datetime) -> None:
         """Make a source's findings on a path equal to ``findings``; one seen before keeps its first time."""
-        async with self._database.writing() as connection:
-            repo_id = await connection.fetchval("SELECT id FROM repo WHERE name = $1", repo)
-            if repo_id is None:
-                return
+        if not findings:
+            async with self._database.session() as connection:
+                await connection.execute(f"{_DELETE} RETURNING f.id", repo, path, source)
+            return
+        async with self._database.writing(alone=[locks.findings(repo, path, source)]) as connection:
             old = await connection.fetch(
-                """
-                DELETE FROM finding WHERE repo_id = $1 AND path = $2 AND source = $3
-                RETURNING code, message, attempts, first_seen
-                """,
-                repo_id, path, source,
-            )  # fmt: skip
+                f"{_DELETE} RETURNING f.code, f.message, f.attempts, f.first_seen", repo, path, source
+            )
             before = {(row["code"], row["message"]): row for row in old}
             rows = []
             for finding in findings:
                 known = before.get((finding.code, finding.message))
                 rows.append(
-                    (repo_id, path, source, finding.code, finding.severity, finding.message, finding.hint, finding.line,
+                    (repo, path, source, finding.code, finding.severity, finding.message, finding.hint, finding.line,
                      finding.key, known["attempts"] + 1 if known else 1, known["first_seen"] if known else at, at)
                 )  # fmt: skip
-            if rows:
-                await connection.executemany(
-                    """
-                    INSERT INTO finding (repo_id, path, source, code, severity, message, hint, line, key, attempts,
-                                         first_seen, last_seen)
-                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-                    """,
-                    rows,
-                )
+            await connection.executemany(_INSERT, rows)
 
     async def clear_others(self, repo: str, source: str, keep: Sequence[str]) -> None:
         """Drop a source's findings on all paths of a repo but those to ``keep``."""

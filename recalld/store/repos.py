@@ -9,10 +9,14 @@ from datetime import datetime
 import asyncpg
 
 from recalld.model import Repo
+from recalld.store import locks
+from recalld.store.chunk_writing import drop_chunks
 from recalld.store.database import Database
 
 KNOWN_FOR_S = 1.0
 """How long another node's change to the register may go unseen by :meth:`Repos.get`."""
+_BITE = 100
+"""Documents that are dropped in one transaction."""
 
 
 class Repos:
@@ -51,31 +55,45 @@ class Repos:
     async def list(self, node: str | None = None) -> list[Repo]:
         """Return the repos of a node, or all, by name."""
         async with self._database.session() as connection:
-            rows = await connection.fetch("SELECT * FROM repo ORDER BY name")
+            rows = await connection.fetch("SELECT * FROM repo WHERE NOT removed ORDER BY name")
         self._known = {row["name"]: _repo(row) for row in rows}
         self._until = self._monotonic() + KNOWN_FOR_S
         return [repo for repo in self._known.values() if node in (None, repo.node)]
 
     async def remove(self, name: str) -> int:
-        """Drop a repo with all that is indexed of it; return how many documents that were."""
-        async with self._database.session() as connection, connection.transaction():
-            documents: int = await connection.fetchval(
-                "SELECT count(d.text) FROM document d JOIN repo r ON r.id = d.repo_id WHERE r.name = $1",
-                name,
-            )
+        """Drop a repo with all that is indexed of it; return how many documents that were.
+
+        It is out of sight at once; what it held goes a few documents at a time.
+        """
+        async with self._database.writing(alone=[locks.STRUCTURE], durable=True) as connection:
+            id_ = await connection.fetchval("SELECT id FROM repo WHERE name = $1", name)
+            documents: int = await connection.fetchval("SELECT count(text) FROM document WHERE repo_id = $1", id_)
             await connection.execute(
-                """
-                DELETE FROM posting p USING (
-                    SELECT unnest(c.terms) AS term, c.id FROM chunk c
-                    JOIN document d ON d.id = c.document_id JOIN repo r ON r.id = d.repo_id WHERE r.name = $1
-                ) gone WHERE p.term = gone.term AND p.chunk_id = gone.id
-                """,
-                name,
+                "UPDATE repo SET removed = true, name = '~' || id || '~' || name, visible_to = '{~}' WHERE id = $1", id_
             )
-            await connection.execute("DELETE FROM repo WHERE name = $1", name)
         self._until = 0.0
         self._known.pop(name, None)
+        while await self.drop_removed():
+            pass
         return documents
+
+    async def drop_removed(self) -> bool:
+        """Drop a bite of what removed repos held; False once there is none."""
+        async with self._database.session() as connection:
+            id_ = await connection.fetchval("SELECT id FROM repo WHERE removed ORDER BY id LIMIT 1")
+            if id_ is None:
+                return False
+            rows = await connection.fetch("SELECT id, path FROM document WHERE repo_id = $1 LIMIT $2", id_, _BITE)
+            if not rows:
+                await connection.execute("DELETE FROM repo WHERE id = $1", id_)
+                return True
+        documents = [row["id"] for row in rows]
+        keys = locks.documents((id_, row["path"]) for row in rows)
+        async with self._database.writing(shared=[locks.STRUCTURE], alone=keys) as connection:
+            chunks = await connection.fetch("SELECT id FROM chunk WHERE document_id = ANY($1::bigint[])", documents)
+            await drop_chunks(connection, [row["id"] for row in chunks], cache=False)
+            await connection.execute("DELETE FROM document WHERE id = ANY($1::bigint[])", documents)
+        return True
 
     async def observe(self, name: str, *, state: str | None, commit: str | None, scanned_at: datetime | None) -> None:
         """Note what the watching node says; None leaves what was said before."""

@@ -57,7 +57,7 @@ class Stats:
                        count(*) FILTER (WHERE d.state = 'forgotten') AS forgotten,
                        max(d.indexed_at) AS newest_indexed_at
                 FROM repo r LEFT JOIN document d ON d.repo_id = r.id LEFT JOIN counted ON counted.repo_id = r.id
-                WHERE $1::text IS NULL OR r.name = $1 GROUP BY r.id ORDER BY r.name
+                WHERE NOT r.removed AND ($1::text IS NULL OR r.name = $1) GROUP BY r.id ORDER BY r.name
                 """,
                 name,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+import anyio
 import asyncpg
 import numpy as np
 from pgvector import HalfVector
@@ -112,3 +113,6 @@ async def _build_index(connection: Connection, generation_id: int, dimension: in
         )
     except asyncpg.DuplicateTableError:
         log.info("another node builds %s", name)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await connection.execute("RESET statement_timeout")

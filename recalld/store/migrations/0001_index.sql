@@ -1,8 +1,10 @@
 -- The index: a view of the files, plus what has to survive a rebuild (who forgot what, since when it is known).
 
+-- A removed repo is renamed and visible to no one until its documents have been dropped, a few at a time.
 CREATE TABLE repo (
     id         integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name       text NOT NULL UNIQUE,
+    removed    boolean NOT NULL DEFAULT false,
     path       text NOT NULL,
     node       text NOT NULL,
     include    text[] NOT NULL DEFAULT '{}',
@@ -38,9 +40,9 @@ CREATE TABLE document (
     reason           text NOT NULL DEFAULT '',
     content_hash     text NOT NULL DEFAULT '',
     size             bigint,
-    mtime_ns         bigint,
-    ctime_ns         bigint,
-    inode            numeric(20),
+    mtime_ns         numeric,
+    ctime_ns         numeric,
+    inode            numeric,
     epoch            bigint NOT NULL,
     seq              bigint NOT NULL,
     agent            text NOT NULL DEFAULT '',
@@ -123,6 +125,25 @@ CREATE TABLE chunk_bits (
     bits     bytea NOT NULL
 );
 ALTER TABLE chunk_bits ALTER COLUMN bits SET STORAGE EXTERNAL;
+
+-- A chunk as it is handed over to be stored, with its postings' frequencies in the order of its terms.
+CREATE TYPE chunk_write AS (
+    id            bigint,
+    generation_id integer,
+    document_id   bigint,
+    ordinal       integer,
+    first_line    integer,
+    last_line     integer,
+    tokens        integer,
+    length        real,
+    hash          text,
+    heading       text[],
+    text          text,
+    terms         bigint[],
+    frequencies   real[],
+    embedding     halfvec,
+    bits          bytea
+);
 
 -- Embeddings that no chunk holds any more, for texts that come back (a branch checked out again, a file renamed).
 CREATE TABLE embedding_cache (

@@ -1,0 +1,34 @@
+"""The keys of advisory locks, and the order in which they are taken: structure, then documents by key.
+
+Whoever changes a document's chunks holds its lock, so no two writers ever meet at a row and none waits for another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+MIGRATION = 0x7265_6361_6C6C_6400
+"""Held while the schema is changed."""
+STRUCTURE = 0x7265_6361_6C6C_6401
+"""Which repos and generations there are: shared by every writer, held alone by who changes it."""
+
+
+def document(repo_id: int, path: str) -> int:
+    """Return the key of one document."""
+    return _key(f"document {repo_id} {path}")
+
+
+def documents(places: Iterable[tuple[int, str]]) -> list[int]:
+    """Return the keys of documents in the order in which they must be taken."""
+    return sorted({document(repo_id, path) for repo_id, path in places})
+
+
+def findings(repo: str, path: str, source: str) -> int:
+    """Return the key of what one source says of a path."""
+    return _key(f"findings {repo} {source} {path}")
+
+
+def _key(text: str) -> int:
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
