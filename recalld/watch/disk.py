@@ -195,11 +195,11 @@ def look(root: Root, rules: Rules, path: str, *, max_bytes: int, now_ns: Callabl
         found = os.lstat(root.full(path))
     except OSError as error:
         return _look_failed(root, path, error, listed)
-    if listed and not _name_is_listed(root, path):
-        return Sight(Disk(Presence.ABSENT))
     is_dir, is_link = stat.S_ISDIR(found.st_mode), stat.S_ISLNK(found.st_mode)
     if rules.ignores(path, is_dir=is_dir) and not (is_link and not rules.ignores(path, is_dir=True)):
-        return Sight(Disk(Presence.EXCLUDED), is_dir)
+        return Sight(Disk(Presence.EXCLUDED))
+    if listed and not _name_is_listed(root, path):
+        return Sight(Disk(Presence.ABSENT))
     instead = _canonical(root, path)
     if instead != path and (instead is None or _is_indexed_itself(rules, instead, is_dir) or rules.protects(instead)):
         return Sight(Disk(Presence.EXCLUDED), instead=instead)
@@ -209,7 +209,7 @@ def look(root: Root, rules: Rules, path: str, *, max_bytes: int, now_ns: Callabl
             return Sight(Disk(Presence.EXCLUDED), problem=link.problem, instead=link.target)
         found, is_dir = link.stat, stat.S_ISDIR(link.stat.st_mode)
         if rules.ignores(path, is_dir=is_dir):
-            return Sight(Disk(Presence.EXCLUDED), is_dir)
+            return Sight(Disk(Presence.EXCLUDED))
     if is_dir:
         return Sight(Disk(Presence.ABSENT), is_dir=True)
     return regular(path, found, max_bytes, observed)

@@ -102,13 +102,15 @@ def is_output(name: str, is_dir: bool) -> bool:
 class Rules:
     """The rules of one repo as its ignore files stand now; make a new one when those change.
 
-    Reads a directory's ignore files when that directory is first asked about. Not to be used by two threads at once.
+    Reads a directory's ignore files when that directory is first asked about; two threads may then read them twice.
+    ``unreadable`` names ignore files that could not be read and why, ``sources`` those that were, with time and size.
     """
 
     root: Path
     include: Sequence[str] = ()
     exclude: Sequence[str] = ()
     unreadable: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, tuple[int, int]] = field(default_factory=dict)
     _include: Patterns | None = None
     _exclude: Patterns | None = None
     _layers: dict[str, tuple[tuple[Patterns, ...], tuple[Patterns, ...]]] = field(default_factory=dict)
@@ -120,7 +122,7 @@ class Rules:
 
     def ignores(self, path: str, *, is_dir: bool = False) -> bool:
         """Tell whether a repo-relative path is out, because of itself or of a directory above it."""
-        return self.ignores_below(path, is_dir=is_dir) or self._parent_ignored(path)
+        return self._parent_ignored(path) or self.ignores_below(path, is_dir=is_dir)
 
     def ignores_below(self, path: str, *, is_dir: bool = False) -> bool:
         """Tell the same for an entry whose parent directories are known to be in."""
@@ -189,11 +191,13 @@ class Rules:
         path = directory + name
         try:
             with open(os.path.join(self.root, path), encoding="utf-8-sig", errors="replace", opener=_no_wait) as stream:
+                found = os.fstat(stream.fileno())
                 lines = stream.read(_MAX_RULE_BYTES).splitlines()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return ()
         except OSError as error:
             self.unreadable[path] = error.strerror or str(error)
             return ()
+        self.sources[path] = found.st_mtime_ns, found.st_size
         patterns = Patterns.parse(lines, _composed(base))
         return (patterns,) if patterns.compiled else ()

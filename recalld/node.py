@@ -1,0 +1,148 @@
+"""What the roles of one process share: the embedders, the generations, the retrievers, and how all of it fares."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+
+import anyio
+
+from recalld.analyze import Analyzer
+from recalld.bus import wire
+from recalld.embed.factory import make_embedder
+from recalld.embed.protocol import Embedder
+from recalld.embed.registry import Embedders, GenerationEmbedder
+from recalld.errors import RecalldError
+from recalld.foundation import Foundation, needs_store, now
+from recalld.ingest.chunk_policy import ChunkPolicy
+from recalld.ingest.generations import Generations
+from recalld.model import Generation
+from recalld.recall.retrieve import Retriever
+from recalld.serve.status import Probe
+from recalld.settings import Settings
+from recalld.store import Store
+from recalld.watch.watcher import Watcher
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 5.0
+TEND_S = 300.0
+
+
+class Node:
+    """The shared parts of one process; ``watcher`` is set by the role that watches."""
+
+    def __init__(self, settings: Settings, foundation: Foundation) -> None:
+        self.settings = settings
+        self.foundation = foundation
+        self.started_at: datetime = now()
+        self.watcher: Watcher | None = None
+        self.policy = ChunkPolicy(settings.ingest.policy, settings.ingest.chunk_tokens, settings.ingest.overlap_tokens)
+        self.embedders = Embedders(self._make, settings.embed.model)
+        self._retrievers: dict[int, Retriever] = {}
+
+    @property
+    def store(self) -> Store:
+        """The store; only roles that need one ask for it."""
+        assert self.foundation.store is not None
+        return self.foundation.store
+
+    @property
+    def generations(self) -> Generations:
+        """What builds and finds generations."""
+        return Generations(self.store, self.embedders, self.policy, self.foundation.events.announce)
+
+    async def _make(self, name: str) -> Embedder:
+        wanted = self.settings.embed
+        if name != wanted.model:
+            wanted = wanted.model_copy(update={"model": name, "options": {}})
+        return await make_embedder(wanted, self.settings.node.cache_dir)
+
+    async def load_model(self) -> None:
+        """Load the configured embedder, when a role embeds anything."""
+        if needs_store(self.settings):
+            await self.embedders.load()
+            embedder = await self.embedders.primary()
+            # The first inference pays for what a runtime does lazily; a question should not.
+            await embedder.embed_query("warm up")
+            log.info("embedding with %s", embedder.name)
+
+    async def keep_generations(self) -> None:
+        """Complete and switch generations, and give large ones their index, for as long as the node lives."""
+        await self.embedders.primary()
+        while True:
+            try:
+                await self.generations.build()
+                await self.store.vectors.tend()
+                pause = TEND_S
+            except RecalldError as error:
+                log.warning("the generation cannot be completed now: %s", error.message)
+                pause = RETRY_S
+            await anyio.sleep(pause)
+
+    def retriever(self, generation: Generation) -> Retriever:
+        """Return the retriever of a generation."""
+        if generation.id not in self._retrievers:
+            self._retrievers = {
+                generation.id: Retriever(
+                    self.store, GenerationEmbedder(self.embedders, generation), Analyzer(), self.settings.recall
+                )
+            }
+        return self._retrievers[generation.id]
+
+    def reload(self, settings: Settings) -> None:
+        """Take up new settings; the roles are told by their owner."""
+        self.settings = self.settings.model_copy(update={"recall": settings.recall, "repos": settings.repos})
+        self._retrievers.clear()
+
+    def probes(self) -> Sequence[Probe]:
+        """Return the health checks of this node."""
+        return (self.postgres, self.nats, self.embedder, self.watching)
+
+    async def postgres(self) -> wire.Check:
+        """Ask the database something."""
+        await self.store.ping()
+        return wire.Check(name="postgres", status="ok")
+
+    async def nats(self) -> wire.Check:
+        """Ask the bus something."""
+        self.foundation.connection.require_up()
+        return wire.Check(name="nats", status="ok", detail=str(self.foundation.connection.address))
+
+    async def embedder(self) -> wire.Check:
+        """Tell how the model fares."""
+        name = self.settings.embed.model
+        if self.embedders.warming:
+            return wire.Check(name="embedder", status="warming", detail=f"{name} is being loaded")
+        if self.embedders.trouble:
+            return wire.Check(
+                name="embedder", status="degraded", detail=self.embedders.trouble, suggestion="see the daemon's log"
+            )
+        return wire.Check(name="embedder", status="ok", detail=(await self.embedders.primary()).name)
+
+    async def watching(self) -> wire.Check:
+        """Tell how this node's watcher fares; other nodes' repos are in the stats."""
+        if self.watcher is None:
+            return wire.Check(name="watcher", status="ok", detail="this node watches nothing")
+        trouble = self.watcher.trouble()
+        if trouble:
+            return wire.Check(name="watcher", status="degraded", detail=trouble, suggestion="see `recall stats`")
+        return wire.Check(name="watcher", status="ok", detail=self.watcher.summary())
+
+    def summary(self) -> str:
+        """Return one line on how things stand, for the service manager."""
+        parts = [f"{self.settings.node.name}: {', '.join(self.settings.node.roles)}"]
+        if needs_store(self.settings) and self.embedders.warming:
+            parts.append("loading the model")
+        if self.watcher is not None:
+            parts.append(self.watcher.summary())
+        return "; ".join(parts)
+
+    def is_alive(self) -> bool:
+        """Tell whether every part still makes progress, as far as this can be told."""
+        return self.watcher is None or self.watcher.is_alive()
+
+    async def aclose(self) -> None:
+        """Release the models."""
+        await self.embedders.aclose()

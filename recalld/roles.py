@@ -1,0 +1,231 @@
+"""The roles of a node: what each is made of, how it starts, and how it ends without leaving work half done."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+import anyio
+from anyio.abc import TaskStatus
+
+from recalld import __version__
+from recalld.bus import wire
+from recalld.bus.calls import call
+from recalld.bus.events import EventHistory, follow
+from recalld.bus.ingest import IngestConsumer, IngestPublisher
+from recalld.bus.jobs import JobConsumer, JobPublisher
+from recalld.bus.remote_index import RemoteIndex
+from recalld.bus.scan import ScanClient, ScanServer
+from recalld.bus.service import Service
+from recalld.bus.streams import IngestStream
+from recalld.bus.subjects import request as request_subject
+from recalld.foundation import now
+from recalld.ingest.content import is_binary
+from recalld.ingest.worker import IndexWorker
+from recalld.jobs.retention import Retention
+from recalld.jobs.schedule import Schedule
+from recalld.model import Repo
+from recalld.node import Node
+from recalld.serve.control import ControlVerbs
+from recalld.serve.documents import DocumentVerbs
+from recalld.serve.repos import RepoVerbs
+from recalld.serve.search import SearchVerb
+from recalld.serve.status import Freshness, StatusVerbs
+from recalld.settings import RepoSettings
+from recalld.watch.roster import Roster
+from recalld.watch.watcher import Watcher
+
+log = logging.getLogger(__name__)
+
+ASK_S = 10.0
+"""How long a watching node waits for a serving one (seconds)."""
+
+
+class Role(Protocol):
+    """Something that a node does until it is told to stop."""
+
+    async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
+        """Start, say so, work until ``stop`` is set, and return once nothing is left half done."""
+        ...
+
+    def reload(self) -> None:
+        """Take up the node's new settings, as far as that goes without a restart."""
+        ...
+
+
+class IndexRole:
+    """Takes snapshots from the queue into the index, builds generations, and runs scheduled jobs."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        connection, announce = node.foundation.connection, node.foundation.events.announce
+        self._consumer = IngestConsumer(connection, node.settings.ingest)
+        self._jobs = JobConsumer(connection, announce)
+        self._worker = IndexWorker(node.store, node.generations.targets, node.policy, announce, now)
+        self._retention = Retention(
+            node.store, node.settings.store.tombstone_days, node.settings.store.cached_embeddings, now
+        )
+
+    async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
+        """Index until told to stop; batches that are being worked on then are finished."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._node.keep_generations)
+            async with anyio.create_task_group() as consuming:
+                consuming.start_soon(self._jobs.run, {"retention": self._retention}, stop)
+                await consuming.start(self._consumer.run, self._worker.index, self._worker.give_up, stop)
+                task_status.started()
+            group.cancel_scope.cancel()
+
+    def reload(self) -> None:
+        """Nothing here changes without a restart."""
+
+
+class ServeRole:
+    """Answers the verbs of the bus."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._service = Service(node.foundation.connection, node.settings.node.name, __version__, node.settings.bus)
+        self._add_verbs()
+
+    async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
+        """Answer until told to stop; what was asked until then is answered."""
+        await self._service.run(stop, task_status=task_status)
+
+    def reload(self) -> None:
+        """Searches take the new settings from the node."""
+
+    def _add_verbs(self) -> None:
+        node, add = self._node, self._service.add
+        connection, announce = node.foundation.connection, node.foundation.events.announce
+        ingest, scans = IngestStream(connection), ScanClient(connection)
+        freshness = Freshness(node.store, ingest.pending)
+
+        async def rescan(repo: Repo, path: str) -> None:
+            await scans.scan(repo, wire.ReindexRequest(repo=repo.name, path=path))
+
+        search = SearchVerb(
+            node.store, node.retriever, freshness, ingest.indexed_past, lambda: node.settings.recall.mode
+        )
+        documents = DocumentVerbs(node.store, rescan, now)
+        repos = RepoVerbs(node.store, node.settings.node.name, announce, now)
+        control = ControlVerbs(node.store, scans.scan, EventHistory(connection))
+        status = StatusVerbs(
+            node.store, freshness, node.probes(), node.settings.node.name, node.settings.node.roles, node.started_at
+        )
+        add("search", wire.SearchRequest, wire.SearchReply, search)
+        add("get", wire.GetRequest, wire.GetReply, documents.get)
+        add("forget", wire.ForgetRequest, wire.ForgetReply, documents.forget)
+        add("delta", wire.DeltaRequest, wire.DeltaReply, documents.delta)
+        add("repo.add", wire.RepoAddRequest, wire.RepoReply, repos.add)
+        add("repo.list", wire.RepoListRequest, wire.RepoListReply, repos.list)
+        add("repo.remove", wire.RepoRemoveRequest, wire.RepoReply, repos.remove)
+        add("manifest", wire.ManifestRequest, wire.ManifestReply, repos.manifest)
+        add("observe", wire.ObserveRequest, wire.ObserveReply, repos.observe)
+        add("reindex", wire.ReindexRequest, wire.ReindexReply, control.reindex)
+        add("events", wire.EventsRequest, wire.EventsReply, control.events)
+        add("stats", wire.StatsRequest, wire.StatsReply, status.stats)
+        add("health", wire.HealthRequest, wire.HealthReply, status.health)
+
+
+class WatchRole:
+    """Watches this node's repos and publishes what changes; needs the bus alone."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        connection, name = node.foundation.connection, node.settings.node.name
+        index = RemoteIndex(connection, name)
+        self.watcher = Watcher(
+            name, node.settings.watch, index, IngestPublisher(connection), index, is_binary=is_binary
+        )
+        self._roster = Roster(_Register(node), self.watcher)
+        self._scans = ScanServer(connection, name, self.watcher.scan)
+        node.watcher = self.watcher
+        self._again = anyio.Event()
+
+    async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
+        """Watch until told to stop; files that are being published then are finished."""
+        async with anyio.create_task_group() as group:
+            await group.start(self._scans.run, stop)
+            async with anyio.create_task_group() as watching:
+                await watching.start(self.watcher.run, stop)
+                group.start_soon(self._roster.run, self._node.settings.repos)
+                group.start_soon(self._register_new)
+                task_status.started()
+            group.cancel_scope.cancel()
+
+    def reload(self) -> None:
+        """Register the repos that the settings name now; one that was taken out stays until it is removed."""
+        self._again.set()
+
+    async def _register_new(self) -> None:
+        while True:
+            await self._again.wait()
+            self._again = anyio.Event()
+            for repo in self._node.settings.repos:
+                await self._roster.register(repo)
+
+
+class ScheduleRole:
+    """Asks for jobs by the clock."""
+
+    def __init__(self, node: Node) -> None:
+        jobs = JobPublisher(node.foundation.connection)
+        crontabs = {name: str(value) for name, value in node.settings.schedule}
+        self._schedule = Schedule(crontabs, jobs.publish, now)
+
+    async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
+        """Tick until told to stop."""
+        task_status.started()
+        await self._schedule.run(stop)
+
+    def reload(self) -> None:
+        """Crontabs change with a restart."""
+
+
+ROLES: dict[str, Callable[[Node], Role]] = {
+    "index": IndexRole,
+    "serve": ServeRole,
+    "watch": WatchRole,
+    "schedule": ScheduleRole,
+}
+
+
+class _Register:
+    """The register of repos, asked for over the bus, for this node."""
+
+    def __init__(self, node: Node) -> None:
+        self._connection = node.foundation.connection
+        self._name = node.settings.node.name
+
+    async def add(self, repo: RepoSettings) -> None:
+        """Register a repo of the settings. Raises UnreachableError while nobody serves."""
+        wanted = wire.RepoAddRequest(
+            path=str(repo.path.expanduser().absolute()),
+            name=repo.name,
+            node=self._name,
+            include=repo.include,
+            exclude=repo.exclude,
+            read_only=repo.read_only,
+            visible_to=repo.visible_to,
+        )
+        await self._ask("repo.add", wanted, wire.RepoReply)
+
+    async def list(self) -> Sequence[Repo]:
+        """Return this node's repos. Raises UnreachableError while nobody serves."""
+        reply = await self._ask("repo.list", wire.RepoListRequest(node=self._name), wire.RepoListReply)
+        return [
+            Repo(view.name, view.path, view.node, view.include, view.exclude, view.read_only, view.visible_to)
+            for view in reply.repos
+        ]
+
+    @asynccontextmanager
+    async def changes(self) -> AsyncIterator[AsyncIterator[Any]]:
+        """Yield whenever a repo was added or removed somewhere."""
+        async with follow(self._connection, "repo") as events:
+            yield events
+
+    def _ask(self, verb: str, request: wire.Request, reply: type[Any]) -> Awaitable[Any]:
+        return call(self._connection, request_subject(self._name, verb), request, reply, deadline_s=ASK_S)
