@@ -140,6 +140,7 @@ class Outliner:
 
     sections: list[Section] = field(default_factory=lambda: [Section(())])
     title: str | None = None
+    title_level: int = 0
     _open: list[tuple[int, str]] = field(default_factory=list)
 
     def heading(self, title: str, level: int, block: Block | None) -> None:
@@ -148,7 +149,7 @@ class Outliner:
             self._open.pop()
         self._open.append((level, title))
         if self.title is None and title:
-            self.title = title
+            self.title, self.title_level = title, level
         self.sections.append(Section(tuple(name for _, name in self._open if name), [block] if block else []))
 
     def block(self, block: Block) -> None:

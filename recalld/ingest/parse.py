@@ -75,7 +75,9 @@ def parse(
 def _front_sections(front: Frontmatter, last_header: int, *, bare: bool) -> list[Section]:
     """Return frontmatter and headers as passages of their own, where there is something in them to be found by."""
     found: list[Section] = []
-    if front.last and (bare or any(folded(key) not in _HOUSEKEEPING for key in front.values)):
+    telling = any(folded(key) not in _HOUSEKEEPING for key in front.values)
+    unread = not front.values and front.last > front.first + 1
+    if front.last and (bare or telling or unread):
         parts = tuple(sorted(front.lines.values()))
         found.append(Section((), [Block(front.first, front.last, BlockKind.PROSE, parts)], alone=True))
     if last_header:

@@ -34,7 +34,11 @@ _NO_TARGET = frozenset(
 )
 _TEMPLATE = re.compile(r"\{\{.*\}\}|<%.*%>|<[^<>/]*>|\$\{.*\}|\{[^{}]*\}|[xX]{3,}")
 _LIST = re.compile(r"\s*[,;]\s*")
+_OUTER_LIST = re.compile(r"\s*[,;]\s*(?![^()\[\]]{0,200}[)\]])")
+MAX_LISTED_CHARS = 2_000
+"""A longer value is no list of targets."""
 _TARGET_WORD = re.compile(r"\[\[[^\[\]]+\]\]|[^\s\[\]()]+|[A-Za-z]{2,8}[ -]?\d{1,6}|\[[^\[\]]*\]\([^()\s]*\)")
+_REMARK = re.compile(r"\s+\([^()]*\)$")
 _STATUS_BY = re.compile(r"(?i)\b(?:superseded|replaced|obsoleted)(?:\s+|-)by\b[:\s]*(.+)$")
 _STATUS_OF = re.compile(r"(?i)\b(?:supersedes|replaces|obsoletes)\b[:\s]+(.+)$")
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
@@ -138,9 +142,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _listed(value: str) -> Any:
-    """Return a header's value as the list that it may be: ``245, 246``."""
-    parts = _LIST.split(value)
-    return parts if len(parts) > 1 and all(_TARGET_WORD.fullmatch(part) for part in parts) else value
+    """Return a value as the list of targets that it may be: ``245, 246``, ``ADR 4 (in part), ADR 6``."""
+    parts = _OUTER_LIST.split(value) if len(value) <= MAX_LISTED_CHARS else [value]
+    named = all(_TARGET_WORD.fullmatch(_REMARK.sub("", part)) for part in parts)
+    return parts if len(parts) > 1 and named else value
 
 
 def _edges(name: str, value: Any, source: str, key: str, line: int | None, report: Reporter) -> Iterator[Edge]:

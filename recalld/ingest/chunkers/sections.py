@@ -22,6 +22,7 @@ class _Group:
     sections: list[Section] = field(default_factory=list)
     root: tuple[str, ...] = ()
     tokens: int = 0
+    only_headings: bool = True
 
 
 def cut(lines: Lines, outline: Outline, contexts: Contexts, meter: Meter) -> list[Passage]:
@@ -56,6 +57,7 @@ def _groups(sections: Sequence[list[Unit]], contexts: Contexts) -> list[_Group]:
         group.units += units
         group.sections.append(section)
         group.tokens += tokens
+        group.only_headings &= all(block.kind is BlockKind.HEADING for block in section.blocks)
     return groups
 
 
@@ -64,9 +66,9 @@ def _joins(group: _Group, section: Section, tokens: int, room: int) -> bool:
     last = group.sections[-1]
     if last.alone or section.alone or not _related(group, section):
         return False
-    if all(_is_only_heading(each) for each in group.sections):
-        return True
     small = room * SMALL_SHARE
+    if group.only_headings and group.tokens <= small:
+        return True
     return group.tokens + tokens <= room and (tokens <= small or group.tokens <= small)
 
 
@@ -75,7 +77,3 @@ def _related(group: _Group, section: Section) -> bool:
     if section.heading[: len(group.root)] == group.root:
         return True
     return len(group.sections) == 1 and section.heading[:-1] == group.root[:-1]
-
-
-def _is_only_heading(section: Section) -> bool:
-    return all(block.kind is BlockKind.HEADING for block in section.blocks)

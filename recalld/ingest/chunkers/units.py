@@ -13,6 +13,9 @@ from recalld.ingest.outline import Block, BlockKind, Lines, Section
 COARSE_CHARS = 3
 """Blocks of up to this many characters a budgeted token are measured whole, longer ones line by line."""
 
+FINE_CHARS = 64
+"""Shorter lines of a long block are measured together, in characters."""
+
 
 class Cut(IntEnum):
     """How good it is to cut before a unit."""
@@ -59,9 +62,19 @@ def _units(lines: Lines, section: Section, block: Block, budget: int) -> Iterato
         yield Unit(start, end, section, block, Cut.BLOCK)
         return
     parts = set(block.parts)
+    open_: Unit | None = None
     for line in range(block.first, block.last + 1):
-        if not lines.blank(line):
-            yield from _line(lines, section, block, line, _cut_before(lines, block, line, parts), budget)
+        if lines.blank(line):
+            continue
+        if open_ is not None and lines.end(line) - open_.start <= FINE_CHARS:
+            open_.end = lines.end(line)
+            continue
+        for unit in _line(lines, section, block, line, _cut_before(lines, block, line, parts), budget):
+            if open_ is not None:
+                yield open_
+            open_ = unit
+    if open_ is not None:
+        yield open_
 
 
 def _line(lines: Lines, section: Section, block: Block, line: int, cut: Cut, budget: int) -> Iterator[Unit]:

@@ -16,6 +16,8 @@ MAX_STRUCTURE_CHARS = 2_000
 MAX_SETEXT_LINES = 2
 MAX_SETEXT_CHARS = 200
 """A longer "heading" above a line of dashes is a paragraph that a rule follows."""
+MAX_TITLE_CHARS = 120
+_TITLE = re.compile(r"[^\W_].*[^.!?:;,|]")
 
 _parser = MarkdownIt("commonmark", {"maxNesting": 12}).enable("table")
 _KINDS = {
@@ -41,7 +43,18 @@ def read(lines: Lines, first: int, report: Reporter) -> Outline:
             outliner.block(item)
         else:
             outliner.heading(title[1], title[0], item)
-    return outliner.outline()
+    outline = outliner.outline()
+    if outliner.title_level > 1:
+        outline.title = _title_line(lines, outline) or outline.title
+    return outline
+
+
+def _title_line(lines: Lines, outline: Outline) -> str | None:
+    """Return the text's first line where it is a title without a mark: short, alone, and no sentence."""
+    first = outline.sections[0].blocks[0]
+    text = plain(lines.all[first.first - 1])
+    alone = first.kind is BlockKind.PROSE and first.first == first.last
+    return text if alone and len(text) <= MAX_TITLE_CHARS and _TITLE.fullmatch(text) else None
 
 
 def plain(text: str) -> str:
