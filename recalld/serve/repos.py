@@ -93,6 +93,8 @@ class RepoVerbs:
             by_path.setdefault(view.path, []).append(
                 Finding(repo.name, view.path, view.code, view.severity, view.message, view.hint, view.line, view.key)
             )
+        if request.complete:
+            await self.store.findings.clear_others(repo.name, "watch", list(by_path))
         for path, findings in sorted(by_path.items()):
             await self.store.findings.replace(repo.name, path, "watch", findings, at=self.clock())
         return wire.ObserveReply(stored=len(request.findings))

@@ -16,9 +16,10 @@ from recalld.errors import RetryLater
 from recalld.model import ChunkWrite
 from recalld.store.database import Connection
 from recalld.store.terms import term_key
+from recalld.store.text import escape_all
 
 _AT_ONCE = 256
-"""Chunks sent in one statement; some 2 MB of arguments."""
+"""Chunks that one statement writes or drops: some 2 MB of arguments, and far below any statement timeout."""
 
 Held = Mapping[int, Mapping[str, Sequence[int]]]
 """Chunk ids that a document holds, by generation and hash."""
@@ -148,25 +149,23 @@ def _fields(generation_id: int, chunk: ChunkWrite) -> tuple[Any, ...]:
     assert vectors is not None
     terms = {term_key(generation_id, term): tf for term, tf in postings.frequencies.items()}
     return (
-        draft.ordinal, *draft.lines, draft.tokens, postings.length, draft.hash, draft.heading, draft.text,
+        draft.ordinal, *draft.lines, draft.tokens, postings.length, draft.hash, escape_all(draft.heading), draft.text,
         list(terms), list(terms.values()), HalfVector(vectors.pooled.astype(np.float16)),
         None if vectors.bits is None else vectors.bits.tobytes(),
     )  # fmt: skip
 
 
-# Vectors go to the embedding cache in the order of its key, so that two writers cannot wait for each other.
+# In the order of the cache's key, so that two writers cannot wait for each other.
 _CACHE = """
-    kept AS (
-        INSERT INTO embedding_cache (embedder_fingerprint, hash, embedding, bits, kept_at)
-        SELECT DISTINCT ON (g.embedder_fingerprint, c.hash)
-               g.embedder_fingerprint, c.hash, v.embedding, b.bits, now()
-        FROM chunk c JOIN generation g ON g.id = c.generation_id JOIN chunk_vector v ON v.chunk_id = c.id
-        LEFT JOIN chunk_bits b ON b.chunk_id = c.id
-        WHERE c.id = ANY($1::bigint[]) ORDER BY 1, 2 ON CONFLICT DO NOTHING
-    ),
+    INSERT INTO embedding_cache (embedder_fingerprint, hash, embedding, bits, kept_at)
+    SELECT DISTINCT ON (g.embedder_fingerprint, c.hash)
+           g.embedder_fingerprint, c.hash, v.embedding, b.bits, now()
+    FROM chunk c JOIN generation g ON g.id = c.generation_id JOIN chunk_vector v ON v.chunk_id = c.id
+    LEFT JOIN chunk_bits b ON b.chunk_id = c.id
+    WHERE c.id = ANY($1::bigint[]) ORDER BY 1, 2 ON CONFLICT DO NOTHING
 """
 _DROP = """
-    WITH {cache} postings AS (
+    WITH postings AS (
         DELETE FROM posting p USING (SELECT unnest(terms) AS term, id FROM chunk WHERE id = ANY($1::bigint[])) gone
         WHERE p.term = gone.term AND p.chunk_id = gone.id
     )
@@ -177,7 +176,9 @@ _DROP = """
 async def drop_chunks(connection: Connection, ids: Sequence[int], *, cache: bool) -> None:
     """Remove chunks with all that hangs on them; ``cache`` keeps their vectors for texts that come back.
 
-    To be called once a transaction: what two of them add to the cache must be added in one order.
+    To be called once a transaction: what is added to the cache must be added in one order.
     """
-    if ids:
-        await connection.execute(_DROP.format(cache=_CACHE if cache else ""), ids)
+    if ids and cache:
+        await connection.execute(_CACHE, ids)
+    for first in range(0, len(ids), _AT_ONCE):
+        await connection.execute(_DROP, ids[first : first + _AT_ONCE])

@@ -8,6 +8,7 @@ from typing import Any
 from recalld.model import Position, StoredChunk
 from recalld.store.database import Database
 from recalld.store.rows import ChunkOwner
+from recalld.store.text import unescape_all
 
 
 class Chunks:
@@ -55,8 +56,8 @@ def _chunk(row: Any) -> StoredChunk:
         path=row["path"],
         title=row["title"],
         kind=row["kind"],
-        tags=tuple(row["tags"]),
-        heading=tuple(row["heading"]),
+        tags=unescape_all(row["tags"]),
+        heading=unescape_all(row["heading"]),
         lines=(row["first_line"], row["last_line"]),
         text=row["passage"],
         hash=row["hash"],

@@ -9,6 +9,7 @@ from recalld.errors import UsageError
 from recalld.model import DocumentState, Edge, FileStat, ManifestEntry, Position
 from recalld.store.database import Connection, Database
 from recalld.store.rows import DocumentChange, StoredDocument, StoredPassage
+from recalld.store.text import escape_all, unescape_all
 
 _MANIFEST = """
     SELECT path, state, content_hash, size, mtime_ns, ctime_ns, inode, epoch, seq FROM document WHERE repo_id = $1
@@ -61,7 +62,7 @@ class DocumentReading:
     async def manifest_of(self, repo_id: int, paths: Sequence[str]) -> list[ManifestEntry]:
         """Return what the index believes of some paths; unknown ones are left out."""
         async with self._reads.session() as connection:
-            rows = await connection.fetch(f"{_MANIFEST} AND path = ANY($2::text[])", repo_id, list(paths))
+            rows = await connection.fetch(f"{_MANIFEST} AND path = ANY($2::text[])", repo_id, escape_all(paths))
         return [_entry(row) for row in rows]
 
     async def delta(
@@ -124,13 +125,13 @@ def document_of(row: Any, chunks: Sequence[Any] = (), edges: Sequence[Any] = ())
         path=row["path"],
         title=row["title"],
         kind=row["kind"],
-        tags=tuple(row["tags"]),
-        aliases=tuple(row["aliases"]),
+        tags=unescape_all(row["tags"]),
+        aliases=unescape_all(row["aliases"]),
         metadata=row["metadata"],
         text=row["text"],
         chunks=tuple(
             StoredPassage(
-                chunk["id"], tuple(chunk["heading"]), (chunk["first_line"], chunk["last_line"]), chunk["tokens"]
+                chunk["id"], unescape_all(chunk["heading"]), (chunk["first_line"], chunk["last_line"]), chunk["tokens"]
             )
             for chunk in chunks
         ),

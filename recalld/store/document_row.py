@@ -11,6 +11,7 @@ from recalld.errors import RetryLater
 from recalld.model import DocumentState, Position, Snapshot
 from recalld.store.database import Connection
 from recalld.store.rows import DocumentWrite, Outcome
+from recalld.store.text import escape_all
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIND = """
@@ -87,8 +88,8 @@ def content_columns(write: DocumentWrite) -> dict[str, Any]:
         "text_commit": write.snapshot.commit,
         "title": parsed.title,
         "kind": parsed.kind,
-        "tags": parsed.tags,
-        "aliases": parsed.aliases,
+        "tags": escape_all(parsed.tags),
+        "aliases": escape_all(parsed.aliases),
         "metadata": parsed.metadata,
         "modified_at": stat and _moment(stat.mtime_ns),
         "indexed_at": write.at,

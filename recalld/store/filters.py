@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recalld.model import Filters
+from recalld.store.text import escape_all
 
 OPEN = "SELECT count(*) = 0 FROM repo WHERE visible_to <> '{}'"
 """Asks whether every repo may be searched by anyone."""
@@ -39,11 +40,11 @@ def where(filters: Filters, first: int) -> Where:
     result = Where(first)
     result.add("(r.visible_to = '{{}}' OR {} = ANY(r.visible_to))", filters.agent)
     if filters.repos:
-        result.add("r.name = ANY({}::text[])", list(filters.repos))
+        result.add("r.name = ANY({}::text[])", escape_all(filters.repos))
     if filters.kinds:
-        result.add("d.kind = ANY({}::text[])", list(filters.kinds))
+        result.add("d.kind = ANY({}::text[])", escape_all(filters.kinds))
     if filters.tags:
-        result.add("d.tags && {}::text[]", list(filters.tags))
+        result.add("d.tags && {}::text[]", escape_all(filters.tags))
     if filters.path:
         result.add("d.path ~ {}", glob_to_regex(filters.path))
     if filters.since:

@@ -8,6 +8,7 @@ from datetime import datetime
 from recalld.model import Finding, Severity
 from recalld.store import locks
 from recalld.store.database import Database
+from recalld.store.text import escape_all
 
 _DELETE = """
     DELETE FROM finding f USING repo r WHERE r.id = f.repo_id AND r.name = $1 AND f.path = $2 AND f.source = $3
@@ -53,7 +54,7 @@ class Findings:
                 DELETE FROM finding f USING repo r
                 WHERE r.id = f.repo_id AND r.name = $1 AND f.source = $2 AND f.path <> ALL($3::text[])
                 """,
-                repo, source, list(keep),
+                repo, source, escape_all(keep),
             )  # fmt: skip
 
     async def list(self, *, repo: str | None = None, path: str | None = None, limit: int = 100) -> list[Finding]:

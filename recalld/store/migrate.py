@@ -1,7 +1,9 @@
 """Plain SQL migrations: ordered by number, each applied once, in a transaction, under one lock.
 
-A file whose first line is ``-- recalld: no-transaction`` holds one statement that cannot run in a transaction (``CREATE
-INDEX CONCURRENTLY``). Files are never edited after a release: the checksum tells.
+A file whose first line is ``-- recalld: no-transaction`` holds statements that cannot run in a transaction (``CREATE
+INDEX CONCURRENTLY``), each ended by a semicolon at the end of a line. They are run one by one, and all again when that
+was cut short, so they must bear it (``DROP INDEX CONCURRENTLY IF EXISTS`` first). Files are never edited after a
+release: the checksum tells.
 """
 
 from __future__ import annotations
@@ -12,14 +14,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
+import anyio
 import asyncpg
 
 from recalld.errors import DependencyError, SchemaError
-from recalld.store.database import translated
+from recalld.store import locks
+from recalld.store.database import START_S, patiently, translated
 
 _NAME = re.compile(r"(\d{4})_(\w+)\.sql")
-_LOCK = 0x7265_6361_6C6C_6400  # "recalld" in ASCII
 _ALONE = "-- recalld: no-transaction"
+_STATEMENT_END = re.compile(r";\s*$", re.MULTILINE)
+_TRY_LOCK = "SELECT pg_try_advisory_lock($1)"
+_POLL_S = 0.1
+_PGVECTOR = (0, 8)
+"""Since then, an HNSW scan goes on until a filter has let enough through."""
 _LEDGER = """
     CREATE TABLE IF NOT EXISTS schema_migration (
         version integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,
@@ -53,17 +61,18 @@ def known() -> list[Migration]:
     return sorted(found, key=lambda migration: migration.version)
 
 
-async def migrate(dsn: str, migrations: Sequence[Migration] | None = None) -> list[str]:
+async def migrate(dsn: str, migrations: Sequence[Migration] | None = None, *, wait_s: float = START_S) -> list[str]:
     """Bring a database to this version's schema; return the names of what was applied.
 
-    Several daemons may call it at once: one works, the others wait and find nothing to do. Raises SchemaError when the
-    database is newer than this code or was made by other files, DependencyError when it cannot be reached.
+    Several daemons may call it at once: one works, the others wait and find nothing to do. A server that is only just
+    starting is waited for. Raises SchemaError when the database is newer than this code or was made by other files,
+    DependencyError when it cannot be reached or has no pgvector.
     """
     todo = known() if migrations is None else list(migrations)
     with translated():
-        connection = await asyncpg.connect(dsn)
+        connection = await patiently(lambda: asyncpg.connect(dsn), wait_s)
         try:
-            await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
+            await _lock(connection)
             await _require_pgvector(connection)
             await connection.execute(_LEDGER)
             return [await _apply(connection, migration) for migration in await _missing(connection, todo)]
@@ -71,16 +80,22 @@ async def migrate(dsn: str, migrations: Sequence[Migration] | None = None) -> li
             await connection.close()
 
 
-async def pending(dsn: str) -> list[str]:
+async def pending(dsn: str, *, wait_s: float = START_S) -> list[str]:
     """Return the names of the migrations that :func:`migrate` would apply. Raises as it does."""
     with translated():
-        connection = await asyncpg.connect(dsn)
+        connection = await patiently(lambda: asyncpg.connect(dsn), wait_s)
         try:
             exists = await connection.fetchval("SELECT to_regclass('schema_migration') IS NOT NULL")
             missing = await _missing(connection, known()) if exists else known()
             return [_label(migration) for migration in missing]
         finally:
             await connection.close()
+
+
+async def _lock(connection: asyncpg.Connection) -> None:
+    """Poll for the lock: a session that waited for it would itself be waited for by CREATE INDEX CONCURRENTLY."""
+    while not await connection.fetchval(_TRY_LOCK, locks.MIGRATION):  # noqa: ASYNC110 - another process holds it
+        await anyio.sleep(_POLL_S)
 
 
 async def _require_pgvector(connection: asyncpg.Connection) -> None:
@@ -91,6 +106,12 @@ async def _require_pgvector(connection: asyncpg.Connection) -> None:
             f"the database has no pgvector: {error}",
             suggestion="install pgvector 0.8 or newer, and CREATE EXTENSION vector as a superuser",
         ) from error
+    version = await connection.fetchval("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+    if tuple(int(part) for part in version.split(".")[:2]) < _PGVECTOR:
+        raise DependencyError(
+            f"the database has pgvector {version}, recalld needs 0.8",
+            suggestion="install it, and ALTER EXTENSION vector UPDATE as a superuser",
+        )
 
 
 async def _missing(connection: asyncpg.Connection, migrations: Sequence[Migration]) -> list[Migration]:
@@ -113,7 +134,9 @@ async def _missing(connection: asyncpg.Connection, migrations: Sequence[Migratio
 
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> str:
     if migration.sql.startswith(_ALONE):
-        await connection.execute(migration.sql)
+        for statement in _STATEMENT_END.split(migration.sql):
+            if statement.strip():
+                await connection.execute(statement)
         await _record(connection, migration)
     else:
         async with connection.transaction():

@@ -12,6 +12,7 @@ from recalld.model import Repo
 from recalld.store import locks
 from recalld.store.chunk_writing import drop_chunks
 from recalld.store.database import Database
+from recalld.store.text import escape_all, unescape_all
 
 KNOWN_FOR_S = 1.0
 """How long another node's change to the register may go unseen by :meth:`Repos.get`."""
@@ -40,7 +41,8 @@ class Repos:
                     read_only = excluded.read_only, visible_to = excluded.visible_to
                 RETURNING *
                 """,
-                repo.name, repo.path, repo.node, repo.include, repo.exclude, repo.read_only, repo.visible_to, by, at,
+                repo.name, repo.path, repo.node, escape_all(repo.include), escape_all(repo.exclude), repo.read_only,
+                escape_all(repo.visible_to), by, at,
             )  # fmt: skip
         self._until = 0.0
         assert row is not None
@@ -112,9 +114,9 @@ def _repo(row: asyncpg.Record) -> Repo:
         name=row["name"],
         path=row["path"],
         node=row["node"],
-        include=tuple(row["include"]),
-        exclude=tuple(row["exclude"]),
+        include=unescape_all(row["include"]),
+        exclude=unescape_all(row["exclude"]),
         read_only=row["read_only"],
-        visible_to=tuple(row["visible_to"]),
+        visible_to=unescape_all(row["visible_to"]),
         id=row["id"],
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _NUL = "\U0010f7fe"
@@ -58,6 +58,16 @@ def decode(raw: bytes) -> str:
     """Return a string that Postgres sent."""
     text = raw.decode()
     return unescape(text) if _PLANE in raw else text
+
+
+def escape_all(texts: Iterable[str]) -> list[str]:
+    """Return strings as an argument of type text[], whose elements asyncpg encodes by itself."""
+    return [escape(text) for text in texts]
+
+
+def unescape_all(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the strings of a column of type text[]."""
+    return tuple(unescape(text) for text in texts)
 
 
 def encode_json(value: Any) -> str:

@@ -27,7 +27,7 @@ DIMENSION = 16
 
 
 def sha(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def vectors(text: str) -> ChunkVectors:
