@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from recalld.ingest.keys import folded
+from recalld.ingest.keys import EDGE_KEYS, folded, meaning
 from recalld.ingest.outline import BlockKind, Lines, Outline, Section
 
 MAX_HEADER_LINES = 200
@@ -22,6 +22,8 @@ _HEADER = re.compile(r"([A-Za-z][A-Za-z0-9-]{0,40}):(?:\s+(.*))?$")
 _LINE = re.compile(
     r"\s{0,3}(?:>\s?)?(?:[-*+]\s+)?(?:\*\*|__)?([A-Za-z][A-Za-z _-]{1,30}?)(?:\*\*|__)?\s*:\s*(?:\*\*|__)?\s*(.*)$"
 )
+_MARKED = re.compile(r"\s{0,3}(?:>|[-*+]\s|\*\*|__|:|\|)")
+_TARGET = re.compile(r"(?:\[\[|\[|\S+$|[A-Za-z]{2,8}[ -]?#?\d)")
 _ROW = re.compile(r"\s{0,3}\|\s*(?:\*\*)?([A-Za-z][A-Za-z _-]{1,30}?)(?:\*\*)?:?\s*\|\s*([^|]*?)\s*\|\s*$")
 _FIELD = re.compile(r":([A-Za-z][A-Za-z _-]{1,30}):(?:\s+(.*))?$")
 _KNOWN = frozenset(
@@ -82,9 +84,11 @@ def _statement(lines: Lines, line: int) -> Iterator[Declared]:
     match = _ROW.match(text) or _FIELD.match(text) or _LINE.match(text)
     if match is None or folded(match.group(1)) not in _KNOWN:
         return
-    value = _clean(match.group(2) or "")
-    if value and len(value) <= MAX_VALUE_CHARS:
-        yield Declared(folded(match.group(1)), value, line)
+    key, value = folded(match.group(1)), _clean(match.group(2) or "")
+    if not value or len(value) > MAX_VALUE_CHARS:
+        return
+    if _MARKED.match(text) or meaning(key) not in EDGE_KEYS or _TARGET.match(value):
+        yield Declared(key, value, line)
 
 
 def _status_section(lines: Lines, section: Section) -> Iterator[Declared]:

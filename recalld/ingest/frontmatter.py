@@ -33,12 +33,16 @@ _COMMENT = re.compile(r"\s+#.*$")
 
 @dataclass(slots=True)
 class Frontmatter:
-    """What a block says. Lines are 1-based lines of the document; ``last`` 0 means that there is no block."""
+    """What a block says. Lines are 1-based lines of the document; ``last`` 0 means that there is no block.
+
+    ``broken`` blocks were read as far as they go; what they meant to say may be lost.
+    """
 
     values: dict[str, Any] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     first: int = 0
     last: int = 0
+    broken: bool = False
 
     @property
     def body(self) -> int:
@@ -63,7 +67,9 @@ def read(lines: Lines, report: Reporter) -> Frontmatter:
         report.note("frontmatter-late", f"the frontmatter begins on line {opening}", "move it to line 1", line=opening)
     loaded = _loaded(inside, fence)
     _report(loaded.faults, opening, report)
-    return Frontmatter(loaded.values, {k: n + opening for k, n in loaded.lines.items()}, opening, closing)
+    lines_of = {key: number + opening for key, number in loaded.lines.items()}
+    broken = any(fault.code not in _WARNINGS for fault in loaded.faults)
+    return Frontmatter(loaded.values, lines_of, opening, closing, broken)
 
 
 def _opening(lines: Lines) -> int | None:
@@ -135,7 +141,7 @@ def _toml(text: str) -> Loaded:
         loaded = _by_lines(text.split("\n"), "+++")
         loaded.faults = [Fault("frontmatter-broken", int(found.group(1)) if found else 1, str(error))]
         return loaded
-    lines = {}
+    lines: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if (match := _TOML_KEY.match(line)) and match.group(2) in values:
             lines.setdefault(match.group(2), number)

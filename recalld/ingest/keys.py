@@ -7,6 +7,9 @@ import re
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _GAPS = re.compile(r"[\s_-]+")
 
+EDGE_KEYS = ("supersedes", "superseded_by")
+"""Keys whose values are other documents."""
+
 SYNONYMS = {
     "replaces": "supersedes",
     "obsoletes": "supersedes",

@@ -76,8 +76,7 @@ def _front_sections(front: Frontmatter, last_header: int, *, bare: bool) -> list
     """Return frontmatter and headers as passages of their own, where there is something in them to be found by."""
     found: list[Section] = []
     telling = any(folded(key) not in _HOUSEKEEPING for key in front.values)
-    unread = not front.values and front.last > front.first + 1
-    if front.last and (bare or telling or unread):
+    if front.last and (bare or telling or front.broken):
         parts = tuple(sorted(front.lines.values()))
         found.append(Section((), [Block(front.first, front.last, BlockKind.PROSE, parts)], alone=True))
     if last_header:

@@ -12,7 +12,7 @@ from recalld.ingest import dates
 from recalld.ingest.content import kind_named
 from recalld.ingest.declared import Declared
 from recalld.ingest.frontmatter import Frontmatter
-from recalld.ingest.keys import folded, meaning
+from recalld.ingest.keys import EDGE_KEYS, folded, meaning
 from recalld.ingest.report import Reporter
 from recalld.model import Edge
 
@@ -24,7 +24,6 @@ MAX_WORDS = 200
 """Tags and aliases kept of one document."""
 MAX_EDGES = 200
 
-_EDGE_KEYS = ("supersedes", "superseded_by")
 _VALIDITY = ("valid_from", "valid_until")
 _DATE_KEY = re.compile(
     r"(?:.*_)?(?:date|created|updated|modified|reviewed|decided|stale_after)(?:_at|_on)?|.*_(?:at|on)"
@@ -150,7 +149,7 @@ def _listed(value: str) -> Any:
 
 def _edges(name: str, value: Any, source: str, key: str, line: int | None, report: Reporter) -> Iterator[Edge]:
     kind = meaning(name)
-    if kind in _EDGE_KEYS:
+    if kind in EDGE_KEYS:
         for target in _targets(value, key, line, report):
             yield Edge(kind, target, source, key, line)
     elif kind == "status" and isinstance(value, str):

@@ -28,9 +28,10 @@ class Passage:
 def passage(units: Sequence[Unit], before: Block | None) -> Passage:
     """Join consecutive units. ``before`` is the block that the unit in front of them belongs to."""
     first = units[0]
-    heading = common(unit.section.heading for unit in units)
+    told = [unit.section.heading for unit in units if unit.block.kind is not BlockKind.HEADING]
+    heading = common(told or [unit.section.heading for unit in units])
     own = first.block.kind is BlockKind.HEADING and first.block is not before
-    context = heading[: max(0, len(first.section.heading) - 1)] if own else heading
+    context = first.section.heading[:-1] if own else heading
     caption = first.block.caption if first.block is before and first.block.kind is not BlockKind.HEADING else ""
     return Passage(first.start, units[-1].end, heading, context, caption)
 

@@ -13,7 +13,9 @@ from recalld.ingest.chunkers.units import Unit, measured
 from recalld.ingest.outline import BlockKind, Lines, Outline, Section
 
 SMALL_SHARE = 0.25
-"""A section below this share of a chunk is merged with a neighbour; larger ones are units of their own."""
+"""A section below this share of a chunk joins the one before it; larger ones are units of their own."""
+TINY_SHARE = 0.1
+"""A section below this share is joined by the one behind it, too."""
 
 
 @dataclass(slots=True)
@@ -69,7 +71,10 @@ def _joins(group: _Group, section: Section, tokens: int, room: int) -> bool:
     small = room * SMALL_SHARE
     if group.only_headings and group.tokens <= small:
         return True
-    return group.tokens + tokens <= room and (tokens <= small or group.tokens <= small)
+    if group.tokens + tokens > room:
+        return False
+    introduces = _is_above(last, section) and group.tokens <= small
+    return tokens <= small or introduces or group.tokens <= room * TINY_SHARE
 
 
 def _related(group: _Group, section: Section) -> bool:
@@ -77,3 +82,7 @@ def _related(group: _Group, section: Section) -> bool:
     if section.heading[: len(group.root)] == group.root:
         return True
     return len(group.sections) == 1 and section.heading[:-1] == group.root[:-1]
+
+
+def _is_above(one: Section, other: Section) -> bool:
+    return len(one.heading) < len(other.heading) and other.heading[: len(one.heading)] == one.heading
