@@ -158,36 +158,6 @@ async def test_a_cursor_that_is_none_is_refused(store: Store) -> None:
             await store.documents.delta(cursor, limit=10, repo=None, agent="x")
 
 
-async def test_a_generation_is_built_beside_and_switched(store: Store) -> None:
-    repo, old = await add_repo(store), await add_generation(store, "old")
-    await write(store, repo, old, "a.md", "text", seq=1)
-    new = await add_generation(store, "new")
-    serving = await store.generations.serving()
-    assert serving is not None
-    assert serving.id == old
-    (missing,) = await store.generations.documents_missing(new, 10)
-    from tests.support.stored import chunk
-
-    assert await store.generations.add(new, missing, [chunk("text", 0)])
-    assert not await store.generations.documents_missing(new, 10)
-    await store.generations.switch(new)
-    serving = await store.generations.serving()
-    assert serving is not None
-    assert serving.id == new
-    while await store.generations.drop_retired():
-        pass
-    assert [row.id for row in await store.stats.generations()] == [new]
-    assert await store.lexical.search(old, ["text"], 5, Filters()) == []
-    assert len(await store.lexical.search(new, ["text"], 5, Filters())) == 1
-
-
-async def test_a_write_that_does_not_know_a_generation_leaves_it_to_be_filled(store: Store) -> None:
-    repo, old = await add_repo(store), await add_generation(store, "old")
-    new = await add_generation(store, "new")
-    await write(store, repo, old, "a.md", "text", seq=1)
-    assert [document.path for document in await store.generations.documents_missing(new, 10)] == ["a.md"]
-
-
 async def test_removing_a_repo_leaves_nothing(store: Store, postgres: str) -> None:
     repo, generation = await add_repo(store), await add_generation(store)
     await write(store, repo, generation, "a.md", "text", seq=1)

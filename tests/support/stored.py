@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -60,6 +61,14 @@ async def add_repo(store: Store, name: str = "memory", visible_to: tuple[str, ..
 async def add_generation(store: Store, name: str = "one") -> int:
     made = await store.generations.ensure(name, embedder="test", embedder_fingerprint="space", dimension=DIMENSION)
     return made.id
+
+
+def document_write(
+    repo: Repo, path: str, chunks: Mapping[int, Sequence[ChunkWrite]], *, text: str = "", seq: int = 1
+) -> DocumentWrite:
+    """A document with chunks of one's own choice for each generation."""
+    parsed = ParsedDocument(path, path, "document", text, ())
+    return DocumentWrite(repo.id, snapshot(path, text), Position(1, seq), parsed, chunks, AT)
 
 
 async def write(
