@@ -73,7 +73,11 @@ class IndexWorker:
     threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
 
     async def index(self, batch: Sequence[tuple[Snapshot, Position]]) -> list[Exception | None]:
-        """Index a batch; return for each snapshot None once it is committed, or why it failed."""
+        """Index a batch; return for each snapshot None once it is committed, or why it failed.
+
+        Documents are committed without waiting for the disk, then all are waited for at once: what the queue is told
+        to be done survives a crash of the database.
+        """
         work = [Work(snapshot, position) for snapshot, position in batch]
         targets = await self.targets()
         for item in work:
@@ -84,6 +88,7 @@ class IndexWorker:
             await self._embed_all([item for item in reading if not item.failure], target)
         for item in work:
             await self._attempt(item, self._commit)
+        await self.store.flush()
         return [item.failure for item in work]
 
     async def give_up(self, snapshot: Snapshot, position: Position, error: BaseException) -> None:

@@ -45,6 +45,10 @@ class Store:
         """Close the connections."""
         await self._database.aclose()
 
+    async def flush(self) -> None:
+        """Wait until everything that was written so far would survive a crash of the server."""
+        await self._database.flush()
+
     async def ping(self) -> None:
         """Ask the database something. Raises DependencyError when it does not answer."""
         await self._database.ping()

@@ -121,14 +121,19 @@ class Database:
     ) -> AsyncIterator[Connection]:
         """Lend a connection inside a transaction that holds advisory locks, taken in order, ``shared`` ones first.
 
-        Its commit does not wait for the disk unless ``durable``: a crash of Postgres may lose the last fraction of a
-        second of commits, never half of one. What is written this way comes from files, and the scan after the
-        restart finds what is missing.
+        Its commit does not wait for the disk unless ``durable``: until :meth:`flush`, a crash of Postgres may lose the
+        last of what was committed, never half of one.
         """
         with translated():
             async with self._pool.acquire() as connection, connection.transaction():
                 await connection.execute(_LOCK, list(shared), list(alone), "on" if durable else "off")
                 yield connection
+
+    async def flush(self) -> None:
+        """Wait until everything that was committed so far is on disk, whichever connection committed it."""
+        async with self.session() as connection:
+            # A transaction that writes to the log, and so one whose commit waits for all of the log before it.
+            await connection.execute("SELECT pg_logical_emit_message(true, 'recalld', '')")
 
     async def ping(self) -> None:
         """Ask both pools something. Raises DependencyError."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 
 from recalld.bus import wire
 from recalld.bus.client import RecallClient
+from recalld.errors import DeadlineError, DependencyError, UnreachableError
 from recalld.model import DocumentState
 from tests.support.daemon import running
 from tests.support.repos import on_disk
@@ -33,11 +35,14 @@ async def until_indexed(client: RecallClient, repo: str, wanted: Mapping[str, st
     """Wait until a repo's index holds exactly ``wanted``; on a timeout say what differs."""
     found: dict[str, str] = {}
     with anyio.move_on_after(timeout):
-        while True:
-            found = await indexed(client, repo)
-            if found == wanted:
-                return
-            await anyio.sleep(0.1)
+        async with client.follow() as events:
+            while True:
+                with suppress(DependencyError, UnreachableError, DeadlineError):  # a server that was killed comes back
+                    found = await indexed(client, repo)
+                    if found == wanted:
+                        return
+                with anyio.move_on_after(1.0):
+                    await anext(events)
     missing = sorted(wanted.keys() - found.keys())[:5]
     surplus = sorted(found.keys() - wanted.keys())[:5]
     other = sorted(path for path in wanted.keys() & found.keys() if wanted[path] != found[path])[:5]
