@@ -175,3 +175,11 @@ def _link_or_copy(source: Path, target: Path) -> None:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def packaged_tokenizer() -> Tokenizer:
+    """Return the packaged vocabulary, for counting where a model's own tokenizer cannot be had."""
+    tokenizer: Tokenizer = Tokenizer.from_buffer(
+        (resources.files("recalld.data") / "minilm" / "tokenizer.json").read_bytes()
+    )
+    return tokenizer

@@ -14,7 +14,7 @@ from recalld.bus.client import RecallClient
 from recalld.embed.factory import make_embedder
 from recalld.ingest.chunk_policy import ChunkPolicy
 from recalld.ingest.parse import parse
-from recalld.settings import EmbedSettings, IngestSettings
+from recalld.settings import EmbedSettings, IngestSettings, default_cache_dir
 from tests.bench.corpora import DATA
 from tests.bench.figure import Figure, report
 from tests.support.daemon import running
@@ -62,7 +62,7 @@ async def _bare(root: Path) -> tuple[float, int]:
     """Return the chunks per second of the runtime alone on this repo's chunks, and how many there are."""
     ingest = IngestSettings()
     policy = ChunkPolicy(ingest.policy, ingest.chunk_tokens, ingest.overlap_tokens)
-    embedder = await make_embedder(EmbedSettings())
+    embedder = await make_embedder(EmbedSettings(), default_cache_dir())
     try:
         texts = [
             chunk.embed_text
