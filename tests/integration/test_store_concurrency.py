@@ -6,6 +6,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import anyio
+import asyncpg
 import pytest
 
 from recalld.errors import RetryLater
@@ -163,3 +164,52 @@ async def test_a_follower_misses_no_commit(store: Store) -> None:
     manifest = await store.documents.manifest(repo.id, after=None, limit=99)
     assert seen == {entry.path: entry.position.seq for entry in manifest}
     assert len(seen) == 40
+
+
+async def test_old_chunks_are_dropped_by_many_while_their_documents_are_written(store: Store, postgres: str) -> None:
+    repo, old = await add_repo(store), await add_generation(store, "old")
+    paths = [f"{number}.md" for number in range(24)]
+    rng = random.Random(3)
+    held = [chunk(" ".join(rng.sample(WORDS, 60)), ordinal) for ordinal in range(3)]
+    for path in paths:
+        await store.documents.write(document_write(repo, path, {old: held}))
+    new = await add_generation(store, "new")
+    for path in paths:
+        await store.documents.write(document_write(repo, path, {old: held[::-1], new: held}, seq=2))
+    assert await store.generations.switch(new)
+
+    async def drop() -> None:
+        while await store.generations.drop_retired():
+            pass
+
+    async def rewrite(order: list[str]) -> None:
+        for path in order:
+            await store.documents.write(document_write(repo, path, {new: held}, seq=3))
+
+    await together(drop, drop, drop, *(lambda: rewrite(rng.sample(paths, len(paths))) for _ in range(4)))
+    assert [row.id for row in await store.stats.generations()] == [new]
+    assert await faults(postgres) == {}
+
+
+async def test_a_repo_is_removed_after_the_writers_that_are_at_it(store: Store, postgres: str) -> None:
+    repo, generation = await add_repo(store), await add_generation(store)
+    rival = await asyncpg.connect(postgres)
+
+    async def until_waiting(sessions: int) -> None:
+        while await rival.fetchval("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted") < sessions:
+            await anyio.lowlevel.checkpoint()
+
+    try:
+        hold = rival.transaction()
+        await hold.start()
+        await rival.execute("SELECT FROM generation FOR UPDATE")  # what a writer asks for last
+        async with anyio.create_task_group() as group:
+            group.start_soon(write, store, repo, generation, "a.md", "text")
+            await until_waiting(1)
+            group.start_soon(store.repos.remove, "memory")
+            await until_waiting(2)
+            await hold.rollback()
+    finally:
+        await rival.close()
+    assert await store.documents.manifest(repo.id, after=None, limit=9) == []
+    assert await faults(postgres) == {}
