@@ -22,6 +22,9 @@ GUESS_BYTES = 65_536
 """How much of a file is looked at to guess its encoding."""
 DAMAGE_SHARE = 0.02
 """Up to this share of bad bytes a text is damaged UTF-8, above it another encoding."""
+ENOUGH_BYTES = 32
+"""Non-ASCII bytes that it takes to tell Central from Western European."""
+_HIGH = bytes(range(128, 256))
 _USUAL = ["cp1252", "cp1250", "cp1251", "koi8_r", "iso8859_7", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -88,7 +91,10 @@ def _guess(content: bytes) -> str:
     """Guess a legacy encoding; Western European where nothing speaks for another."""
     cut = content[:GUESS_BYTES]
     best = from_bytes(cut, cp_isolation=_USUAL).best()
-    return best.encoding if best is not None else "cp1252"
+    told = len(cut) - len(cut.translate(None, _HIGH))
+    if best is None or (best.encoding == "cp1250" and told < ENOUGH_BYTES):
+        return "cp1252"
+    return best.encoding
 
 
 def _replacing(content: bytes, encoding: str, report: Reporter) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from recalld.ingest.chunkers.context import Contexts
 from recalld.ingest.chunkers.meter import Meter
 from recalld.ingest.chunkers.passage import Passage
-from recalld.ingest.chunkers.spans import pieces, within
+from recalld.ingest.chunkers.spans import smaller
 from recalld.ingest.outline import Lines
 from recalld.model import ChunkDraft
 
@@ -50,10 +50,7 @@ def _smaller(text: str, item: Passage, budget: int, tokens: int) -> list[Passage
     length = item.end - item.start
     if length == 1:
         return [] if item.bare else [replace(item, bare=True)]
-    most = max(1, min(length - 1, length * budget // tokens))
-    found = list(pieces(text, item.start, item.end, most))
-    if len(found) == 1:
-        found = list(within(text, item.start, item.end, most))
+    found = smaller(text, item.start, item.end, max(1, length * budget // tokens))
     return [replace(item, start=start, end=end) for start, end in found]
 
 

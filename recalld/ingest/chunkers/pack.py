@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from recalld.ingest.chunkers.units import Cut, Unit
 
-_WORTH = {Cut.BELOW_HEADING: -0.6, Cut.ANYWHERE: 0.0, Cut.SENTENCE: 0.15, Cut.ITEM: 0.3, Cut.BLOCK: 0.5}
+_WORTH = {Cut.BELOW_HEADING: -0.6, Cut.ANYWHERE: 0.0, Cut.SENTENCE: 0.15, Cut.GAP: 0.3, Cut.ITEM: 0.3, Cut.BLOCK: 0.5}
 """What a good place is worth against hitting the aimed size exactly, as a share of that size."""
 LEAST_SHARE = 0.5
 """No passage is cut below this share of the aimed size for the sake of a good place."""
@@ -31,15 +31,16 @@ def _end(units: Sequence[Unit], sums: Sequence[int], at: int, budget: int) -> in
     if remaining <= budget:
         return len(units)
     aim = remaining / -(-remaining // budget)
-    best, best_score, fallback = 0, float("-inf"), at + 1
+    best, best_score, allowed, last = 0, float("-inf"), 0, at + 1
     for cut in range(at + 1, len(units)):
         size = sums[cut] - sums[at]
         if size > budget:
             break
-        fallback = cut if units[cut].cut is not Cut.NEVER or fallback == at + 1 else fallback
-        if units[cut].cut is Cut.NEVER or size < aim * LEAST_SHARE:
+        last = cut
+        if units[cut].cut is Cut.NEVER:
             continue
+        allowed = cut
         score = _WORTH[units[cut].cut] - abs(size - aim) / aim
-        if score > best_score:
+        if size >= aim * LEAST_SHARE and score > best_score:
             best, best_score = cut, score
-    return best or fallback
+    return best or allowed or last

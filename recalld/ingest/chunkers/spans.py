@@ -53,6 +53,25 @@ def pieces(text: str, start: int, end: int, most: int) -> Iterator[Span]:
             yield from within(text, first, last, max(1, most // 3))
 
 
+def smaller(text: str, start: int, end: int, most: int) -> list[Span]:
+    """Return a span of more than one character in at least two pieces: lines, else sentences, words, or any pieces."""
+    found = list(_lines(text, start, end, most)) if "\n" in text[start:end] else list(pieces(text, start, end, most))
+    return found if len(found) > 1 else list(within(text, start, end, min(most, end - start - 1)))
+
+
+def _lines(text: str, start: int, end: int, most: int) -> Iterator[Span]:
+    """Yield whole lines, as many together as ``most`` characters hold."""
+    begun, at = start, start
+    while at < end:
+        newline = text.find("\n", at, end)
+        behind = end if newline < 0 else newline
+        if begun < at and behind - begun > most:
+            yield from _tight(text, begun, at)
+            begun = at
+        at = behind + 1
+    yield from _tight(text, begun, end)
+
+
 def _tight(text: str, start: int, end: int) -> Iterator[Span]:
     while start < end and text[start].isspace():
         start += 1

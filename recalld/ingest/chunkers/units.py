@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import pairwise
 
 from recalld.ingest.chunkers.meter import Meter
-from recalld.ingest.chunkers.spans import Span, ends_sentence, pieces, within
+from recalld.ingest.chunkers.spans import Span, ends_sentence, pieces, smaller
 from recalld.ingest.outline import Block, BlockKind, Lines, Section
 
 COARSE_CHARS = 3
@@ -24,8 +25,9 @@ class Cut(IntEnum):
     BELOW_HEADING = -1
     ANYWHERE = 0
     SENTENCE = 1
-    ITEM = 2
-    BLOCK = 3
+    GAP = 2
+    ITEM = 3
+    BLOCK = 4
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ def measured(lines: Lines, sections: Sequence[Section], budget: int, meter: Mete
     """Return the units of sections. None costs more than ``budget``, unless it is one character."""
     units = [unit for section in sections for block in section.blocks for unit in _units(lines, section, block, budget)]
     units = divide_until_fit(lines.text, units, budget, meter)
-    _keep_blocks_whole(units, budget)
+    _keep_whole(units, budget)
     return units
 
 
@@ -66,7 +68,11 @@ def _units(lines: Lines, section: Section, block: Block, budget: int) -> Iterato
     for line in range(block.first, block.last + 1):
         if lines.blank(line):
             continue
-        if open_ is not None and lines.end(line) - open_.start <= FINE_CHARS:
+        if (
+            open_ is not None
+            and lines.end(line) - open_.start <= FINE_CHARS
+            and (line not in parts or open_.cut >= Cut.ITEM)
+        ):
             open_.end = lines.end(line)
             continue
         for unit in _line(lines, section, block, line, _cut_before(lines, block, line, parts), budget):
@@ -90,8 +96,10 @@ def _line(lines: Lines, section: Section, block: Block, line: int, cut: Cut, bud
 def _cut_before(lines: Lines, block: Block, line: int, parts: set[int]) -> Cut:
     if line == block.first:
         return Cut.BLOCK
-    if line in parts or lines.blank(line - 1):
+    if line in parts:
         return Cut.ITEM
+    if lines.blank(line - 1):
+        return Cut.GAP
     if block.kind in (BlockKind.TABLE, BlockKind.RECORDS) and not parts:
         return Cut.SENTENCE
     if block.kind is BlockKind.PROSE and ends_sentence(lines.all[line - 2]):
@@ -119,7 +127,7 @@ def _divided(text: str, units: Sequence[Unit], budget: int, meter: Meter) -> lis
             continue
         made = [
             replace(unit, start=first, end=last, cut=Cut.SENTENCE if number else unit.cut)
-            for number, (first, last) in enumerate(_pieces(text, unit, budget))
+            for number, (first, last) in enumerate(_parts(text, unit, budget))
         ]
         result += made
         fresh += made
@@ -127,23 +135,40 @@ def _divided(text: str, units: Sequence[Unit], budget: int, meter: Meter) -> lis
     return result
 
 
-def _pieces(text: str, unit: Unit, budget: int) -> list[Span]:
-    length = unit.end - unit.start
-    most = max(1, min(length - 1, length * budget // unit.tokens))
-    found = list(pieces(text, unit.start, unit.end, most))
-    return found if len(found) > 1 else list(within(text, unit.start, unit.end, most))
+def _parts(text: str, unit: Unit, budget: int) -> list[Span]:
+    return smaller(text, unit.start, unit.end, max(1, (unit.end - unit.start) * budget // unit.tokens))
 
 
-def _keep_blocks_whole(units: Sequence[Unit], budget: int) -> None:
-    """Forbid cuts inside blocks that fit into a chunk, and discourage them between a heading and its text."""
-    costs: dict[int, int] = {}
-    for unit in units:
-        costs[id(unit.block)] = costs.get(id(unit.block), 0) + unit.tokens
-    before: Unit | None = None
-    for unit in units:
-        if before is not None and unit.block is before.block:
-            if costs[id(unit.block)] <= budget and unit.block.kind is not BlockKind.RECORDS:
-                unit.cut = Cut.NEVER
-        elif before is not None and before.block.kind is BlockKind.HEADING and unit.section is before.section:
+def _keep_whole(units: Sequence[Unit], budget: int) -> None:
+    """Forbid cuts inside what fits into a chunk: a block, or an item of a longer one. Records are no block."""
+    for block in _runs(units, lambda unit, before: unit.block is not before.block):
+        if block[0].block.kind is not BlockKind.RECORDS and _cost(block) <= budget:
+            _glue(block)
+        elif block[0].block.parts:
+            for item in _runs(block, lambda unit, before: unit.cut is Cut.ITEM):
+                if _cost(item) <= budget:
+                    _glue(item)
+    for before, unit in pairwise(units):
+        if before.block.kind is BlockKind.HEADING and unit.section is before.section and unit.cut is Cut.BLOCK:
             unit.cut = Cut.BELOW_HEADING
-        before = unit
+
+
+def _runs(units: Sequence[Unit], begins: Callable[[Unit, Unit], bool]) -> Iterator[list[Unit]]:
+    """Yield runs of units; ``begins`` tells of a unit and the one before it whether a new run begins."""
+    run: list[Unit] = []
+    for unit in units:
+        if run and begins(unit, run[-1]):
+            yield run
+            run = []
+        run.append(unit)
+    if run:
+        yield run
+
+
+def _cost(units: Sequence[Unit]) -> int:
+    return sum(unit.tokens for unit in units)
+
+
+def _glue(units: Sequence[Unit]) -> None:
+    for unit in units[1:]:
+        unit.cut = Cut.NEVER

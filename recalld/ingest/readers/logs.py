@@ -12,6 +12,8 @@ _STAMP = re.compile(
     r"|\d{2}/[A-Z][a-z]{2}/\d{4}|\d{10,13}\b)"
     r"|\W{0,2}(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)\b|\{|<\d{1,3}>"
 )
+LINES_AN_ENTRY = 20
+"""A log whose times stand further apart, on the average, is read line by line."""
 STAMP_CHARS = 60
 """Where a line's time or level must begin to be seen, in characters."""
 
@@ -20,7 +22,11 @@ def read_log(lines: Lines, first: int, report: Reporter) -> Outline:
     """Return a log as its entries. Lines without a time or level continue the entry above, as a traceback does."""
     numbers = [line for line in range(first, len(lines) + 1) if not lines.blank(line)]
     stamped = [line for line in numbers if _STAMP.match(lines.all[line - 1][:STAMP_CHARS])]
-    begins = stamped if len(stamped) * 4 >= len(numbers) else [n for n in numbers if not lines.all[n - 1][0].isspace()]
+    begins = (
+        stamped
+        if len(stamped) * LINES_AN_ENTRY >= len(numbers)
+        else [n for n in numbers if not lines.all[n - 1][0].isspace()]
+    )
     return _records(lines, first, tuple(begins))
 
 

@@ -41,7 +41,10 @@ def read(lines: Lines, first: int, report: Reporter) -> Outline:
     """Return the outline of reStructuredText that begins on line ``first``."""
     outliner = Outliner()
     at = first
-    for level, title, begin, end in _headings(lines, first, report):
+    for level, title, found, end in _headings(lines, first, report):
+        begin = max(found, at)
+        if begin > end:
+            continue
         for block in _blocks(lines, at, begin - 1):
             outliner.block(block)
         outliner.heading(title, level, Block(begin, end, BlockKind.HEADING))
