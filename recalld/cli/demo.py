@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
     from anyio.abc import TaskStatus
     from rich.console import Console
 
+    from recalld.bus.wire import Hit
     from recalld.demo.story import Scene
+
+DOCUMENTS, OPENING, WIDEST = 3, 240, 100
+"""How many documents of a reply are shown, how many characters of an answer, and on how many columns at most."""
 
 EXAMPLES = """
 recall demo
@@ -37,7 +42,7 @@ async def demo(cli: Invocation, assignments: Assignments = None) -> int:
     from recalld.demo.throwaway import throw_away
 
     told: list[Scene] = []
-    console = output.console()
+    console = output.console(widest=WIDEST)
 
     def tell(scene: Scene) -> None:
         told.append(scene)
@@ -87,19 +92,41 @@ async def _until_signalled(perform: Callable[[], Awaitable[None]]) -> int:
 
 def _show(scene: Scene, console: Console) -> None:
     if scene.title:
-        console.rule(f"[bold]{output.plain(scene.title)}[/]", align="left")
+        console.print(f"\n[bold]{output.plain(scene.title)}[/]\n{'─' * len(scene.title)}")
     if scene.question:
         console.print(f"\n[bold cyan]?[/] [bold]{output.plain(scene.question)}[/]")
     console.print(output.markdown(scene.says))
-    for rank, hit in enumerate(scene.reply.hits if scene.reply else (), start=1):
-        mark = "[green]>[/]" if hit.path == scene.answer else " "
-        standing = declared(hit.validity)
-        console.print(f" {mark} {rank}. [cyan]{output.plain(place(hit))}[/]  [dim]{hit.verdict}[/]")
-        console.print(f"      {output.plain(hit.title)}")
-        if standing:
-            console.print(f"      [yellow]the file says:[/] {output.plain(standing)}")
-    if scene.took_ms is not None:
-        console.print(f"   [dim]{scene.took_ms:.0f} ms[/]")
+    if scene.reply is not None:
+        for hit in _best_of_each_document(scene.reply.hits):
+            _show_hit(hit, is_answer=hit.path == scene.answer, console=console)
+        console.print(f"  [dim]{scene.reply.took_ms:.0f} ms[/]")
+
+
+def _best_of_each_document(hits: Iterable[Hit]) -> list[Hit]:
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        best.setdefault(hit.path, hit)
+    return list(best.values())[:DOCUMENTS]
+
+
+def _show_hit(hit: Hit, *, is_answer: bool, console: Console) -> None:
+    from rich.padding import Padding
+
+    mark = "[green]>[/]" if is_answer else " "
+    console.print(f"{mark} [cyan]{output.plain(place(hit))}[/]  [dim]{hit.verdict}[/]")
+    lines = [f"[bold]{output.plain(hit.title)}[/]"]
+    standing = declared(hit.validity)
+    if standing:
+        lines.append(f"[yellow]the file says:[/] {output.plain(standing)}")
+    if is_answer:
+        lines.append(f"[italic]{output.plain(_opening(hit.text))}[/]")
+    console.print(Padding("\n".join(lines), (0, 0, 0, 4), expand=False))
+
+
+def _opening(text: str) -> str:
+    """Return the first paragraph of a passage that is prose."""
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n") if not part.startswith(("#", "---"))]
+    return shorten(next((part for part in paragraphs if part), ""), OPENING, placeholder=" …")
 
 
 def _plain(scene: Scene) -> dict[str, Any]:

@@ -41,13 +41,19 @@ def version() -> None:
     typer.echo(f"recalld {__version__}")
 
 
-def console(*, err: bool = False) -> Console:
-    """Return a console: colours and the terminal's width on a terminal, plain and wide in a pipe."""
+def console(*, err: bool = False, widest: int | None = None) -> Console:
+    """Return a console: colours and the terminal's width on a terminal, plain and wide in a pipe.
+
+    ``widest`` is for prose, which nobody reads across a whole screen.
+    """
     from rich.console import Console
 
     stream = sys.stderr if err else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
-    return Console(stderr=err, width=width, highlight=False, soft_wrap=False)
+    made = Console(stderr=err, width=width, highlight=False, soft_wrap=False)
+    if widest is not None and made.width > widest:
+        made.width = widest
+    return made
 
 
 def table(*columns: str, numbers: tuple[str, ...] = ()) -> Table:

@@ -173,7 +173,7 @@ def _show_hit(number: int, hit: wire.Hit, query: str, console: Console) -> None:
     if standing:
         body.append_text(Text.from_markup(f"[yellow]the file says:[/] {output.plain(standing)}\n"))
     body.append_text(_snippet(hit.text, query))
-    console.print(Padding(body, (0, 0, 1, 3)))
+    console.print(Padding(body, (0, 0, 1, 3), expand=False))
 
 
 def _snippet(text: str, query: str) -> Text:

@@ -15,7 +15,7 @@ from recalld.demo.throwaway import REPO, ThrowAway
 from recalld.errors import DependencyError
 
 AGENT = "demo"
-HITS = 3
+HITS = 5
 INDEXED_S, RECALLED_S = 120.0, 30.0
 """How long the first index, and the recall of one saved file, may take."""
 POLL_S = 0.005
@@ -66,7 +66,7 @@ QUESTIONS = (
     Question(
         "May I deploy during the regatta?",
         "rules/deploy-freeze-regatta.md",
-        "A rule with an end. The reply passes on `valid_until` as the file has it.",
+        "A rule with an end. The reply passes on what the file declares; that the day has gone by is for you to see.",
     ),
     Question(
         "Has anybody suggested to cut the monolith into microservices?",
