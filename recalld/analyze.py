@@ -13,6 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from py_rust_stemmers import SnowballStemmer  # type: ignore[import-untyped]
 
@@ -27,6 +28,8 @@ MAX_IDENTIFIER = 96
 """Longer runs (URLs, encoded data) count by their parts only, in characters."""
 MAX_WORD = 48
 """Longer words are cut: no one types them, in characters."""
+MAX_WORDS = 16
+"""Words of one path or dotted name whose neighbours are joined."""
 MAX_UNJOINED_PARTS = 4
 """A run of letters and digits that changes between them more often is a hash or key: it has no parts."""
 
@@ -94,16 +97,16 @@ def _runs(text: str) -> list[str]:
 
 @lru_cache(maxsize=200_000)
 def _terms(run: str) -> tuple[str, ...]:
-    """Return the terms of one word or identifier, each once, the whole first."""
+    """Return the terms of one word or identifier, each once: the whole, its neighbouring words joined, its parts."""
     if run.islower() and run.isascii() and run.isalpha():
         return (_word(run),)
     if run[-1] in "+#":
         return (run.casefold(),)
-    words = [word for word in _SEPARATOR.split(run) if word]
-    parts = [part for word in words for part in _parts_of(word)]
+    words = [_parts_of(word) for word in _SEPARATOR.split(run) if word]
+    parts = [part for word in words for part in word]
     found = [_joined(parts)] if len(run) <= MAX_IDENTIFIER else []
-    if "/" in run:
-        found += [_joined([p for word in _SEPARATOR.split(name) for p in _parts_of(word)]) for name in run.split("/")]
+    if len(words) > 2:
+        found += [_joined([*one, *other]) for one, other in pairwise(words[:MAX_WORDS])]
     if len(parts) > 1:
         found += [_folded(part) for part in parts if len(part) > 1 or not part.isascii() or part.isdigit()]
     return tuple(dict.fromkeys(term for term in _with_pairs(found) if term))
