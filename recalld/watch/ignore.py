@@ -22,6 +22,8 @@ from recalld.watch import defaults
 RULE_FILES = (".gitignore", ".recallignore")
 """Files whose change can move other files in or out."""
 _DIRECTORY_MARK = "ps_d"
+_DIRECTORIES_BELOW = re.compile(r"(?<=/)\*\*/\s*$")
+"""``a/**/`` is every directory below ``a`` to git, and ``a`` itself to pathspec."""
 _MAX_RULE_BYTES = 1 << 20
 
 
@@ -39,8 +41,8 @@ class Patterns:
     @classmethod
     def parse(cls, lines: Iterable[str], base: str = "") -> Patterns:
         """Compile lines; one that is no pattern says nothing, as in git."""
-        spec = GitIgnoreSpec.from_lines(_composed(line) for line in lines)
-        found = [(p.regex, bool(p.include)) for p in reversed(list(spec.patterns)) if p.regex is not None]
+        spec = GitIgnoreSpec.from_lines(_DIRECTORIES_BELOW.sub("**/*/", _composed(line)) for line in lines)
+        found = [(_anchored(p.regex), bool(p.include)) for p in reversed(list(spec.patterns)) if p.regex is not None]
         unnamed = (regex.pattern.replace(f"?P<{_DIRECTORY_MARK}>", "?:") for regex, _ in found)
         return cls(base, tuple(found), re.compile("|".join(f"(?:{pattern})" for pattern in unnamed)))
 
@@ -56,6 +58,11 @@ class Patterns:
             if _matches(regex, inner, is_dir):
                 return ignored
         return None
+
+
+def _anchored(regex: Pattern[str]) -> Pattern[str]:
+    """Return a pattern that may be searched for (``*/`` is one) as one that matches from the start."""
+    return regex if regex.pattern.startswith("^") else re.compile(f"^.*{regex.pattern}", regex.flags)
 
 
 def _matches(regex: Pattern[str], path: str, is_dir: bool) -> bool:

@@ -8,7 +8,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from recalld.watch.ignore import Rules
@@ -56,6 +56,9 @@ def patterns(draw: st.DrawFn) -> str:
     )
 
 
+@example(top=[], nested=["*/"])
+@example(top=["a/*/", "!**/"], nested=["?/"])
+@example(top=["foo/**/"], nested=["a/**/"])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(top=st.lists(patterns(), max_size=4), nested=st.lists(patterns(), max_size=2))
 def test_gitignore_files_mean_what_git_means_by_them(tree: Path, top: list[str], nested: list[str]) -> None:
