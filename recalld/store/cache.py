@@ -23,13 +23,16 @@ class EmbeddingCache:
         async with self._database.session() as connection:
             rows = await connection.fetch(
                 """
-                SELECT DISTINCT ON (c.hash) c.hash, v.embedding, b.bits
-                FROM chunk c JOIN generation g ON g.id = c.generation_id JOIN chunk_vector v ON v.chunk_id = c.id
-                LEFT JOIN chunk_bits b ON b.chunk_id = c.id
-                WHERE c.hash = ANY($2::text[]) AND g.embedder_fingerprint = $1
-                UNION ALL
-                SELECT hash, embedding, bits FROM embedding_cache
-                WHERE hash = ANY($2::text[]) AND embedder_fingerprint = $1
+                SELECT wanted.hash, found.embedding, found.bits FROM unnest($2::text[]) AS wanted (hash)
+                CROSS JOIN LATERAL (
+                    SELECT v.embedding, b.bits FROM chunk c JOIN generation g ON g.id = c.generation_id
+                    JOIN chunk_vector v ON v.chunk_id = c.id LEFT JOIN chunk_bits b ON b.chunk_id = c.id
+                    WHERE c.hash = wanted.hash AND g.embedder_fingerprint = $1
+                    UNION ALL
+                    SELECT embedding, bits FROM embedding_cache e
+                    WHERE e.hash = wanted.hash AND e.embedder_fingerprint = $1
+                    LIMIT 1
+                ) found
                 """,
                 embedder_fingerprint, list(hashes),
             )  # fmt: skip
@@ -60,4 +63,4 @@ def _vectors(embedding: np.ndarray, bits: bytes | None) -> ChunkVectors:
     pooled = embedding.astype(np.float32)
     if bits is None:
         return ChunkVectors(pooled, None)
-    return ChunkVectors(pooled, np.frombuffer(bits, np.uint8).reshape(-1, len(pooled) // 8))
+    return ChunkVectors(pooled, np.frombuffer(bits, np.uint8).reshape(-1, (len(pooled) + 7) // 8))

@@ -16,7 +16,7 @@ class Outcome(StrEnum):
 
     WRITTEN = "written"
     STALE = "stale"
-    """A later position was written already; nothing changed."""
+    """A later position was written already, or this one needs nothing; nothing changed."""
     FORGOTTEN = "forgotten"
     """The document was forgotten on request and stays so."""
 

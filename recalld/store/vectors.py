@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import anyio
 import asyncpg
@@ -18,6 +19,8 @@ log = logging.getLogger(__name__)
 
 EXACT_UP_TO = 60_000
 """Vectors of one generation up to which every one is compared; above, an HNSW index finds the candidates."""
+MOST_INDEXED = 4_000
+"""Dimensions of a halfvec that pgvector can index; larger ones are always compared one by one."""
 _JOIN = "JOIN chunk c ON c.id = v.chunk_id JOIN document d ON d.id = c.document_id JOIN repo r ON r.id = d.repo_id"
 
 
@@ -54,7 +57,7 @@ class Vectors:
         return [(row["chunk_id"], float(row["cosine"])) for row in rows]
 
     async def tend(self) -> None:
-        """Give every large generation its index, and note which have one; to be called now and then.
+        """Give every large generation its index, drop those of generations that are gone; to be called now and then.
 
         Building takes minutes from a few 100,000 vectors on and does not keep writers out.
         """
@@ -65,22 +68,25 @@ class Vectors:
                     EXISTS (SELECT FROM pg_index i WHERE i.indexrelid = to_regclass('chunk_vector_hnsw_' || g.id)
                             AND i.indisvalid) AS indexed
                 FROM generation g LEFT JOIN chunk_vector v ON v.generation_id = g.id
-                WHERE g.state <> 'retired' GROUP BY g.id
-                """
+                WHERE g.state <> 'retired' AND g.dimension <= $1 GROUP BY g.id
+                """,
+                MOST_INDEXED,
             )
-            for row in rows:
-                if not row["indexed"] and row["vectors"] > self._exact_up_to:
-                    await _build_index(connection, row["id"], row["dimension"])
-            self._indexed = {
-                row["id"]: row["dimension"] for row in rows if row["indexed"] or row["vectors"] > self._exact_up_to
-            }
+            large = [row for row in rows if row["indexed"] or row["vectors"] > self._exact_up_to]
+            async with _patient(connection):
+                for row in large:
+                    if not row["indexed"]:
+                        await _build_index(connection, row["id"], row["dimension"])
+                for left in await connection.fetch(_LEFT_OVER):
+                    await connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {left['name']}")
+            self._indexed = {row["id"]: row["dimension"] for row in large}
 
     async def bits(self, chunk_ids: Sequence[int]) -> dict[int, TokenBits]:
         """Return the packed token signs of chunks that have any, shape (tokens, dimension / 8)."""
         async with self._database.reading() as connection:
             rows = await connection.fetch(
                 """
-                SELECT b.chunk_id, b.bits, g.dimension / 8 AS width FROM chunk_bits b
+                SELECT b.chunk_id, b.bits, (g.dimension + 7) / 8 AS width FROM chunk_bits b
                 JOIN chunk_vector v USING (chunk_id) JOIN generation g ON g.id = v.generation_id
                 WHERE b.chunk_id = ANY($1::bigint[])
                 """,
@@ -97,10 +103,26 @@ class Vectors:
         return {row["chunk_id"]: row["embedding"].to_numpy().astype(np.float32) for row in rows}
 
 
+_LEFT_OVER = """
+    SELECT relname AS name FROM pg_class WHERE relkind = 'i' AND relname ~ '^chunk_vector_hnsw_[0-9]+$'
+    AND NOT EXISTS (SELECT FROM generation g WHERE relname = 'chunk_vector_hnsw_' || g.id)
+"""
+
+
+@asynccontextmanager
+async def _patient(connection: Connection) -> AsyncIterator[None]:
+    """Let statements take as long as they need."""
+    await connection.execute("SET statement_timeout = 0")
+    try:
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            await connection.execute("RESET statement_timeout")
+
+
 async def _build_index(connection: Connection, generation_id: int, dimension: int) -> None:
     name = f"chunk_vector_hnsw_{int(generation_id)}"
     log.info("building %s: more vectors than are compared one by one", name)
-    await connection.execute("SET statement_timeout = 0")
     try:
         await connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
         await connection.execute(
@@ -113,6 +135,3 @@ async def _build_index(connection: Connection, generation_id: int, dimension: in
         )
     except asyncpg.DuplicateTableError:
         log.info("another node builds %s", name)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await connection.execute("RESET statement_timeout")

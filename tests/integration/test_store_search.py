@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from recalld.model import Filters, Position
+from recalld.model import ChunkVectors, Filters, Position
 from recalld.store import Store
 from recalld.store.filters import glob_to_regex
 from recalld.store.lexical import K1, B
 from recalld.store.vectors import Vectors
-from tests.support.stored import AT, DIMENSION, add_generation, add_repo, vectors, write
+from tests.support.stored import AT, DIMENSION, add_generation, add_repo, chunk, document_write, vectors, write
 
 TEXTS = ("red fox red dog", "blue fox", "green green green green frog", "red frog jumps over a fox", "nothing here")
 
@@ -149,6 +150,16 @@ async def test_above_a_size_an_index_finds_the_same(store: Store, postgres: str)
             hits += len(exact & found)
             total += len(exact)
         assert hits / total >= 0.95
+        await add_generation(store, "next")
+        for path in range(20):
+            await store.documents.delete(repo.id, f"{path}.md", Position(1, 99), at=AT)
+        await store.generations.switch(await add_generation(store, "next"))
+        while await store.generations.drop_retired():
+            pass
+        await indexed.tend()
+        async with database.session() as connection:
+            assert await connection.fetchval("SELECT to_regclass('chunk_vector_hnsw_1')") is None
+            assert await connection.fetchval("SHOW statement_timeout") == "30s"
     finally:
         await database.aclose()
 
@@ -162,3 +173,27 @@ async def test_a_chunk_that_is_gone_is_left_out(store: Store) -> None:
     assert await store.chunks.owners([id_]) == {}
     assert await store.vectors.search(generation, vectors("red fox").pooled, 5, Filters()) == []
     assert len(vectors("x").pooled) == DIMENSION
+
+
+@pytest.mark.parametrize("dimension", [12, 4_096])
+async def test_vectors_of_any_size_are_kept_and_found(store: Store, dimension: int) -> None:
+    repo = await add_repo(store)
+    made = await store.generations.ensure("x", embedder="x", embedder_fingerprint="x", dimension=dimension)
+    rng = np.random.default_rng(1)
+    pooled = rng.standard_normal((3, dimension)).astype(np.float32)
+    pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
+    bits = np.packbits(rng.standard_normal((5, dimension)) > 0, axis=1)
+    chunks = [
+        replace(chunk(f"text {number}", number), vectors=ChunkVectors(pooled[number], bits)) for number in range(3)
+    ]
+    await store.documents.write(document_write(repo, "a.md", {made.id: chunks}))
+    (best, cosine), *_ = await store.vectors.search(made.id, pooled[1], 3, Filters())
+    (found,) = await store.chunks.fetch([best])
+    assert (found.text, round(cosine, 2)) == ("text 1", 1.0)
+    assert np.array_equal((await store.vectors.bits([best]))[best], bits)
+    assert np.allclose((await store.vectors.pooled([best]))[best], pooled[1], atol=1e-3)
+    hashes = [item.draft.hash for item in chunks]
+    kept = (await store.cache.get("x", hashes))[hashes[0]]
+    assert kept.bits is not None
+    assert np.array_equal(kept.bits, bits)
+    await Vectors(store._database, exact_up_to=1).tend()

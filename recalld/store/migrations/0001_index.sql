@@ -118,7 +118,7 @@ CREATE TABLE chunk_vector (
     generation_id integer NOT NULL,
     embedding     halfvec NOT NULL
 );
-ALTER TABLE chunk_vector ALTER COLUMN embedding SET STORAGE PLAIN;
+ALTER TABLE chunk_vector ALTER COLUMN embedding SET STORAGE MAIN;
 
 CREATE TABLE chunk_bits (
     chunk_id bigint PRIMARY KEY REFERENCES chunk ON DELETE CASCADE,
