@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
@@ -16,33 +17,41 @@ from tests.support.daemon import running
 from tests.support.repos import on_disk
 
 
-async def indexed(client: RecallClient, repo: str) -> dict[str, str]:
-    """Return path to content hash of every indexed document of a repo."""
-    found: dict[str, str] = {}
-    cursor, more = "", True
-    while more:
-        page = await client.delta(wire.DeltaRequest(since=cursor, limit=5_000, repo=repo))
-        for change in page.changes:
-            if change.state is DocumentState.INDEXED:
-                found[change.path] = change.content_hash
-            else:
-                found.pop(change.path, None)
-        cursor, more = page.cursor, page.more
-    return found
+@dataclass(slots=True)
+class Mirror:
+    """Follows what a repo's index holds: path to content hash of every indexed document."""
+
+    client: RecallClient
+    repo: str
+    found: dict[str, str] = field(default_factory=dict)
+    cursor: str = ""
+
+    async def update(self) -> dict[str, str]:
+        """Read what changed since the last time."""
+        more = True
+        while more:
+            page = await self.client.delta(wire.DeltaRequest(since=self.cursor, limit=5_000, repo=self.repo))
+            for change in page.changes:
+                if change.state is DocumentState.INDEXED:
+                    self.found[change.path] = change.content_hash
+                else:
+                    self.found.pop(change.path, None)
+            self.cursor, more = page.cursor, page.more
+        return self.found
 
 
 async def until_indexed(client: RecallClient, repo: str, wanted: Mapping[str, str], timeout: float = 60.0) -> None:
     """Wait until a repo's index holds exactly ``wanted``; on a timeout say what differs."""
-    found: dict[str, str] = {}
+    mirror = Mirror(client, repo)
     with anyio.move_on_after(timeout):
         async with client.follow() as events:
             while True:
                 with suppress(DependencyError, UnreachableError, DeadlineError):  # a server that was killed comes back
-                    found = await indexed(client, repo)
-                    if found == wanted:
+                    if await mirror.update() == wanted:
                         return
                 with anyio.move_on_after(1.0):
                     await anext(events)
+    found = mirror.found
     missing = sorted(wanted.keys() - found.keys())[:5]
     surplus = sorted(found.keys() - wanted.keys())[:5]
     other = sorted(path for path in wanted.keys() & found.keys() if wanted[path] != found[path])[:5]
@@ -59,7 +68,7 @@ Contents = dict[str, tuple[str, str, str, tuple[tuple[tuple[str, ...], tuple[int
 async def contents(client: RecallClient, repo: str) -> Contents:
     """Return all that an index says of a repo's documents, ids and times left out."""
     found: Contents = {}
-    for path in await indexed(client, repo):
+    for path in await Mirror(client, repo).update():
         document = await client.get(wire.GetRequest(ref=path, repo=repo))
         chunks = tuple((chunk.heading, chunk.lines, chunk.tokens) for chunk in document.chunks)
         found[path] = (document.provenance.content_hash, document.title, document.text, chunks)
