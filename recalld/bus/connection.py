@@ -31,6 +31,8 @@ CONNECT_PATIENCE_S = 10.0
 RECONNECT_WAIT_S = 0.25
 PING_INTERVAL_S = 20
 DRAIN_TIMEOUT_S = 5
+HEADER_FRAME_BYTES = 14
+"""The version line and the empty line around a message's headers."""
 DAEMON_INBOX = "_INBOX.recalld"
 """Where daemons take replies; an agent's own inbox is ``_INBOX.<agent>``."""
 
@@ -122,6 +124,7 @@ class Connection:
     ) -> None:
         """Send a message; nobody says whether it arrives. Raises DependencyError, TooLargeError."""
         self.require_up()
+        self._require_fitting(subject, payload, headers)
         with naming_errors(f"publishing {subject}"):
             await self.client.publish(subject, payload, reply=reply, headers=dict(headers) if headers else None)
 
@@ -134,6 +137,7 @@ class Connection:
         (no connection), TooLargeError, and TimeoutError after ``timeout`` seconds.
         """
         self.require_up()
+        self._require_fitting(subject, payload, headers)
         waiter = _Waiter(subject)
         self._waiters.add(waiter)
         try:
@@ -145,6 +149,15 @@ class Connection:
             self._waiters.discard(waiter)
         raise waiter.failure or ConnectionLostError("the connection to NATS was lost")
 
+    def _require_fitting(self, subject: str, payload: bytes, headers: Mapping[str, str] | None) -> None:
+        """Raise TooLargeError for a message that the server would close the connection for, headers included."""
+        size = len(payload) + sum(len(name.encode()) + len(text.encode()) + 4 for name, text in (headers or {}).items())
+        if size + (HEADER_FRAME_BYTES if headers else 0) > self.max_payload:
+            raise TooLargeError(
+                f"a message of {size} bytes is larger than the {self.max_payload} that NATS takes ({subject})",
+                suggestion="raise max_payload of the NATS server",
+            )
+
     async def subscribe(self, subject: str, on_message: OnMessage, *, queue: str = "") -> Subscription:
         """Have ``on_message`` called for each message, one at a time, and return once the server knows.
 
@@ -154,15 +167,26 @@ class Connection:
         self._refused_subscriptions.discard(subject)
         with naming_errors(f"subscribing to {subject}"):
             subscription = await self.client.subscribe(subject, queue=queue, cb=on_message)
-            await self.client.flush()
+            await self.flush()
         if subject in self._refused_subscriptions:
             raise _not_permitted("subscribe to", subject)
         return subscription
+
+    async def flush(self) -> None:
+        """Return once the server has seen all that was sent before.
+
+        Twice, for nats-py's own flush overtakes what is still to be written: only while its reply is awaited does the
+        rest go out.
+        """
+        await self.client.flush()
+        await self.client.flush()
 
     async def drain(self, subscription: Subscription) -> None:
         """End a subscription after the last message that the server sent for it was handled."""
         try:
             if self.is_up:
+                await self.client._send_unsubscribe(subscription._id)
+                await self.flush()
                 await subscription.drain()  # type: ignore[no-untyped-call]
             else:
                 await subscription.unsubscribe()
@@ -254,32 +278,45 @@ async def open_connection(
     client = Client()
     connection = Connection(client, address, on_state)
     attempt = _Attempt(connection, len(address.servers), anyio.current_time() + patience_s)
-    with attempt.scope, naming_errors("connecting"):
-        await client.connect(
-            servers=list(address.servers),
-            name=name,
-            user=address.user,
-            password=address.password,
-            user_credentials=address.credentials_file,
-            inbox_prefix=inbox,
-            connect_timeout=2,
-            max_reconnect_attempts=-1,
-            reconnect_time_wait=RECONNECT_WAIT_S,  # type: ignore[arg-type]
-            ping_interval=PING_INTERVAL_S,
-            drain_timeout=DRAIN_TIMEOUT_S,
-            error_cb=attempt.on_error,
-            disconnected_cb=connection.on_disconnected,
-            reconnected_cb=connection.on_reconnected,
-            closed_cb=connection.on_closed,
-        )
-    if attempt.failure is not None or not client.is_connected:
+    try:
+        with attempt.scope, naming_errors("connecting"):
+            await client.connect(
+                servers=list(address.servers),
+                name=name,
+                user=address.user,
+                password=address.password,
+                user_credentials=address.credentials_file,
+                inbox_prefix=inbox,
+                connect_timeout=2,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=RECONNECT_WAIT_S,  # type: ignore[arg-type]
+                ping_interval=PING_INTERVAL_S,
+                drain_timeout=DRAIN_TIMEOUT_S,
+                error_cb=attempt.on_error,
+                disconnected_cb=connection.on_disconnected,
+                reconnected_cb=connection.on_reconnected,
+                closed_cb=connection.on_closed,
+            )
+    except BaseException:
         connection._closing = True
-        await client.close()
-        raise attempt.failure or DependencyError(f"no connection to NATS at {address}", suggestion=_START)
+        await _abandon(client)
+        raise
+    if attempt.failure is not None:
+        connection._closing = True
+        await _abandon(client)
+        raise attempt.failure
     connection.session = 1
     connection._on_state("connected")
     attempt.over = True
     return connection
+
+
+async def _abandon(client: Client) -> None:
+    """Close what a first connect left: nats-py, cancelled while it closes, leaves the socket open."""
+    with anyio.CancelScope(shield=True):
+        await client.close()
+        if client._transport is not None:
+            client._transport.close()  # type: ignore[no-untyped-call]
 
 
 class _Attempt:

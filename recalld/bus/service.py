@@ -140,7 +140,7 @@ class Service:
                 handler=self._receiver(endpoint, group),
                 metadata=endpoint.metadata(),
             )
-        await self._connection.client.flush()
+        await self._connection.flush()
         return micro
 
     async def _unregister(self, micro: MicroService) -> None:
@@ -201,9 +201,8 @@ class Service:
                     endpoint, inbox, DependencyError("the daemon is stopping", suggestion="ask again in a moment")
                 )
             raise
-        except Exception as error:
+        except Exception:
             log.exception("%s failed", request.subject)
-            endpoint.last_error = repr(error)
             await self._refuse(endpoint, inbox, RecalldError(INTERNAL, suggestion="report it, with the log"))
 
     async def _reply(self, endpoint: Endpoint, request: Request) -> bytes:
@@ -247,7 +246,7 @@ class Service:
 
     async def _refuse(self, endpoint: Endpoint, inbox: str, error: RecalldError) -> None:
         endpoint.errors += 1
-        endpoint.last_error = endpoint.last_error or f"{error.code}: {error.message}"
+        endpoint.last_error = f"{error.code}: {error.message}"
         body = wire.ErrorBody(code=error.code, message=error.message, suggestion=error.suggestion)
         await self._connection.publish(
             inbox,

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
+import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 import anyio
+from anyio.abc import TaskStatus
 
 from recalld.bus import streams
 from recalld.bus.connection import Connection, connect
 from recalld.bus.ingest import IngestConsumer
+from recalld.embedded.nats import EmbeddedNats
 from recalld.model import FileStat, Operation, Position, Snapshot
 from recalld.settings import BusSettings, IngestSettings
+from tests.support.directories import short_directory
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
 
 @asynccontextmanager
-async def connected(url: str, *, with_streams: bool = True, patience_s: float = 10.0) -> AsyncIterator[Connection]:
+async def connected(
+    url: str, *, with_streams: bool = True, on_state: Callable[[str], None] | None = None
+) -> AsyncIterator[Connection]:
     """A daemon's connection, with the streams made."""
-    connection = await connect(BusSettings(servers=(url,)), name="test", patience_s=patience_s)
+    connection = await connect(BusSettings(servers=(url,)), name="test", on_state=on_state)
     try:
         if with_streams:
             await streams.ensure(connection, replicas=1)
@@ -98,7 +107,7 @@ async def indexing(
     consumer = IngestConsumer(connection, settings or IngestSettings())
     stop = anyio.Event()
 
-    async def run(*, task_status: anyio.abc.TaskStatus[None]) -> None:
+    async def run(*, task_status: TaskStatus[None]) -> None:
         await consumer.run(indexer.index, indexer.give_up, stop, task_status=task_status)
 
     async with anyio.create_task_group() as group:
@@ -115,3 +124,66 @@ async def until_empty(connection: Connection, timeout: float = 15.0) -> None:
     with anyio.fail_after(timeout):
         while await stream.pending():  # noqa: ASYNC110 - the server tells nobody
             await anyio.sleep(0.01)
+
+
+class Server:
+    """A NATS server that a test kills, wipes and starts again, on the same address."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._running: EmbeddedNats | None = None
+        self.url = ""
+
+    async def start(self) -> None:
+        self._running = await EmbeddedNats.start(self._directory)
+        self.url = self._running.url
+
+    async def kill(self) -> None:
+        """kill -9; returns once the process is gone."""
+        assert self._running is not None
+        os.kill(self._running.pid, signal.SIGKILL)
+        await self._running.on_exit()
+
+    async def restart(self) -> None:
+        """Stop in order and start again."""
+        await self.stop()
+        await self.start()
+
+    async def stop(self) -> None:
+        assert self._running is not None
+        await self._running.stop()
+
+    def wipe(self) -> None:
+        """Lose the storage, as a server on a disk that was replaced has."""
+        shutil.rmtree(self._directory / "nats" / "jetstream")
+
+
+@asynccontextmanager
+async def server() -> AsyncIterator[Server]:
+    """A started server, stopped at the end."""
+    with short_directory() as directory:
+        started = Server(directory)
+        await started.start()
+        try:
+            yield started
+        finally:
+            await started.stop()
+
+
+@dataclass
+class States:
+    """What a connection said of itself."""
+
+    seen: list[str] = field(default_factory=list)
+    changed: anyio.Event = field(default_factory=anyio.Event)
+
+    def __call__(self, state: str) -> None:
+        self.seen.append(state)
+        self.changed.set()
+        self.changed = anyio.Event()
+
+    async def until(self, *wanted: str, timeout: float = 15.0) -> None:
+        """Return once the states were exactly these, in this order."""
+        with anyio.fail_after(timeout):
+            while self.seen[-len(wanted) :] != list(wanted):
+                await self.changed.wait()
