@@ -51,8 +51,9 @@ async def reindex(
     async with cli.client() as client:
         with _scanning(cli):
             reply = await client.reindex(repo=repo, path=path, allow_prune=allow_prune, force=force)
-        if wait:
-            await follow_until_indexed(client, reply, cli)
+        published = sum(report.changed + report.deleted for report in reply.reports)
+        if wait and published:
+            await follow_until_indexed(client, published, cli)
     if cli.as_json:
         output.reply_json(reply)
     else:
@@ -61,13 +62,10 @@ async def reindex(
     return _status(reply.reports)
 
 
-async def follow_until_indexed(client: RecallClient, reply: wire.ReindexReply, cli: Invocation) -> None:
+async def follow_until_indexed(client: RecallClient, published: int, cli: Invocation) -> None:
     """Wait until nothing waits to be indexed any more, with a progress bar on a terminal."""
     import anyio
 
-    published = sum(report.changed + report.deleted for report in reply.reports)
-    if not published:
-        return
     with _indexing(cli, published) as advance:
         while True:
             await anyio.sleep(POLL_S)
@@ -95,7 +93,14 @@ def _indexing(cli: Invocation, total: int) -> Iterator[Callable[[int], None]]:
     columns = (TextColumn("indexing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=output.console(err=True), transient=True) as progress:
         task = progress.add_task("indexing", total=total)
-        yield lambda pending: progress.update(task, completed=max(0, total - pending))
+
+        def move(pending: int) -> None:
+            """Other writers may add to the queue: then there is more to do than was known."""
+            nonlocal total
+            total = max(total, pending)
+            progress.update(task, total=total, completed=total - pending)
+
+        yield move
 
 
 def _reports(reports: Iterable[wire.ScanReport]) -> Table:

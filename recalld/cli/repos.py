@@ -68,7 +68,7 @@ async def add(
             output.say(f"{reply.repo.name}: watching {reply.repo.path} on {reply.repo.node}")
         if wait:
             scan = await client.reindex(repo=reply.repo.name)
-            await follow_until_indexed(client, scan, cli)
+            await follow_until_indexed(client, sum(report.seen for report in scan.reports), cli)
     return 0
 
 

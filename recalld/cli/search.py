@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recalld.bus import wire
 
 MODES = ("dense", "lexical", "hybrid", "rerank")
-SNIPPET_LINES = 6
+SNIPPET_LINES = 5
 """Lines of a hit's text that are shown; `recall get` shows the rest."""
 _NARROWING = "Narrow the search"
 
@@ -172,15 +172,16 @@ def _show_hit(number: int, hit: wire.Hit, query: str, console: Console) -> None:
     body = Text.from_markup(f"[bold]{output.plain(where)}[/]\n")
     if standing:
         body.append_text(Text.from_markup(f"[yellow]the file says:[/] {output.plain(standing)}\n"))
-    body.append_text(_snippet(hit.text, query))
+    body.append_text(_snippet(hit, query))
     console.print(Padding(body, (0, 0, 1, 3), expand=False))
 
 
-def _snippet(text: str, query: str) -> Text:
-    """Return the first lines that say something, with the question's longer words marked."""
+def _snippet(hit: wire.Hit, query: str) -> Text:
+    """Return the first lines that say something new, with the question's longer words marked."""
     from rich.text import Text
 
-    lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
+    said = {hit.title, *hit.heading}
+    lines = [line.rstrip() for line in hit.text.splitlines() if line.strip() and line.strip("# \t") not in said]
     cut = "\n…" if len(lines) > SNIPPET_LINES else ""
     result = Text.from_markup(output.plain("\n".join(lines[:SNIPPET_LINES]) + cut))
     words = [re.escape(word) for word in re.findall(r"[\w-]{4,}", query)]

@@ -87,16 +87,24 @@ def show_stats(reply: wire.StatsReply, console: Console) -> None:
 
 
 def _repos(repos: Iterable[wire.RepoStats], now: datetime) -> Table:
-    counts = ("documents", "passages", "skipped", "failed", "forgotten")
-    table = output.table("repo", "state", *counts, "newest", "last scan", "place", numbers=counts)
+    table = output.table(
+        "repo", "state", "memos", "passages", "newest", "last scan", "place", numbers=("memos", "passages")
+    )
     for repo in repos:
+        left_out = [
+            f"{number} {what}"
+            for number, what in ((repo.skipped, "skipped"), (repo.failed, "failed"), (repo.forgotten, "forgotten"))
+            if number
+        ]
+        notes = f"\n[dim]{', '.join(left_out)}[/]" if left_out else ""
         table.add_row(
             repo.name,
             output.plain(repo.state),
-            *(str(number) for number in (repo.documents, repo.chunks, repo.skipped, repo.failed, repo.forgotten)),
+            str(repo.documents),
+            str(repo.chunks),
             output.age(repo.newest_indexed_at, now),
             output.age(repo.last_scan_at, now),
-            output.plain(f"{repo.path} ({repo.node})"),
+            output.plain(f"{repo.path} ({repo.node})") + notes,
         )
     return table
 
