@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -175,6 +176,21 @@ async def test_doctor_sees_the_running_daemon(daemon: Daemon, memory: Path) -> N
     checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
     assert f"pid {daemon.pid}" in checks["daemon"]["detail"]
     assert checks["repos"]["detail"] == "1 readable"
+
+
+async def test_the_readmes_python_works_as_shown(daemon: Daemon, memory: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    shown = re.search(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    script = shown[1].replace("why did we leave the message broker?", "marker-4-v0")
+    environment = {**os.environ, "STATE_DIRECTORY": str(daemon.state_dir)}
+    result = await to_thread.run_sync(
+        lambda: subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+    )
+    assert result.returncode == 0, result.stderr
+    assert "d000/m00004.md" in result.stdout
 
 
 async def test_a_closed_pipe_is_quiet(daemon: Daemon, memory: Path) -> None:
