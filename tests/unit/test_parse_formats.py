@@ -261,6 +261,9 @@ def test_source_that_does_not_parse_is_indexed() -> None:
         document = read(broken, path)
         assert not uncovered(document)
         assert codes(document) == []
+    hopeless = read("<!--\n" * 3_000, "a.py")
+    assert codes(hopeless) == ["source-unreadable"]
+    assert not uncovered(hopeless)
 
 
 @pytest.mark.parametrize("path", sorted(set(SOURCES) | {"a.rst", "a.json", "a.yaml", "a.toml", "a.log", "a.csv"}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from recalld.ingest.chunkers.context import Contexts
 from recalld.ingest.chunkers.meter import Meter
@@ -50,28 +51,29 @@ def _by_section(units: Sequence[Unit]) -> list[list[Unit]]:
 
 def _groups(sections: Sequence[list[Unit]], contexts: Contexts) -> list[_Group]:
     groups: list[_Group] = []
-    for units in sections:
+    for units, following in zip_longest(sections, sections[1:]):
         section, tokens = units[0].section, sum(unit.tokens for unit in units)
-        if not (groups and _joins(groups[-1], section, tokens, contexts.room(section.heading))):
+        leads = following is not None and _only_headings(section) and _is_above(section, following[0].section)
+        if not (groups and _joins(groups[-1], section, tokens, contexts.room(section.heading), leads)):
             groups.append(_Group(root=section.heading))
         group = groups[-1]
         group.root = common((group.root, section.heading))
         group.units += units
         group.sections.append(section)
         group.tokens += tokens
-        group.only_headings &= all(block.kind is BlockKind.HEADING for block in section.blocks)
+        group.only_headings &= _only_headings(section)
     return groups
 
 
-def _joins(group: _Group, section: Section, tokens: int, room: int) -> bool:
-    """Tell whether a section is merged into the group before it."""
+def _joins(group: _Group, section: Section, tokens: int, room: int, leads: bool) -> bool:
+    """Tell whether a section is merged into the group before it; ``leads`` is a heading right above another one."""
     last = group.sections[-1]
     if last.alone or section.alone or not _related(group, section):
         return False
     small = room * SMALL_SHARE
     if group.only_headings and group.tokens <= small:
         return True
-    if group.tokens + tokens > room:
+    if leads or group.tokens + tokens > room:
         return False
     introduces = _is_above(last, section) and group.tokens <= small
     return tokens <= small or introduces or group.tokens <= room * TINY_SHARE
@@ -86,3 +88,7 @@ def _related(group: _Group, section: Section) -> bool:
 
 def _is_above(one: Section, other: Section) -> bool:
     return len(one.heading) < len(other.heading) and other.heading[: len(one.heading)] == one.heading
+
+
+def _only_headings(section: Section) -> bool:
+    return all(block.kind is BlockKind.HEADING for block in section.blocks)

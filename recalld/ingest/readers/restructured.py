@@ -69,14 +69,14 @@ def _headings(lines: Lines, first: int, report: Reporter) -> list[tuple[int, str
 
 
 def _shown(lines: Lines, first: int) -> list[str]:
-    """Return the lines with all that cannot be a heading left blank."""
-    shown = [""] * (first - 1)
-    for line in range(first, len(lines) + 1):
-        text = lines.all[line - 1]
-        indented = text[:1] in (" ", "\t")
-        shown.append(
-            "" if (indented and not _overlined(lines, line)) or text.startswith("..") else text[:MAX_LINE_CHARS]
-        )
+    """Return the lines with all that cannot be a heading left blank: what has no line of signs at the margin."""
+    shown = [""] * len(lines)
+    for block in paragraphs(lines, first, len(lines)):
+        texts = lines.all[block.first - 1 : block.last]
+        if any(_ADORNMENT.match(text[:MAX_LINE_CHARS]) for text in texts):
+            for line, text in enumerate(texts, block.first):
+                margin = not text[:1].isspace() or _overlined(lines, line)
+                shown[line - 1] = text[:MAX_LINE_CHARS] if margin and not text.startswith("..") else ""
     return shown
 
 

@@ -10,11 +10,16 @@ from functools import cache, partial
 
 from tree_sitter import Language, Node, Parser
 
-from recalld.ingest.outline import Block, BlockKind, Lines, Outline, Section
+from recalld.ingest.outline import Block, BlockKind, Lines, Outline, Section, paragraphs, plain_outline
 from recalld.ingest.report import Reporter
 
 MAX_DEPTH = 6
 """Definitions inside definitions are looked for so deep."""
+BYTES_A_STEP = 50
+"""Source that is sound takes tree-sitter one step of progress for some 150 bytes; broken source may take very many."""
+PATIENCE = 1_000
+"""Steps that a file of any size gets."""
+SLICE = 1 << 16
 MAX_NAME_CHARS = 120
 MAX_CAPTION_CHARS = 160
 
@@ -127,8 +132,14 @@ def reader(language: str) -> Callable[[Lines, int, Reporter], Outline]:
 
 
 def _read(grammar: Grammar, lines: Lines, first: int, report: Reporter) -> Outline:
-    source = lines.text.encode("utf-8")
-    root = _parser(grammar.module, grammar.function).parse(source).root_node
+    root = _parsed(_parser(grammar.module, grammar.function), lines.text.encode("utf-8"))
+    if root is None:
+        report.note(
+            "source-unreadable",
+            "this does not read as source code in the language of its name; it was read as paragraphs",
+            "correct the file, or its name",
+        )
+        return plain_outline(list(paragraphs(lines, first, len(lines), BlockKind.CODE)))
     marks = [_Mark(first, ()), *_marks(grammar, lines, root, (), 0)]
     sections: list[Section] = []
     for at, mark in enumerate(marks):
@@ -147,6 +158,22 @@ def _read(grammar: Grammar, lines: Lines, first: int, report: Reporter) -> Outli
 def _says_something(lines: Lines, first: int, last: int) -> bool:
     """Tell whether lines hold more than closing brackets."""
     return any(not _ONLY_CLOSES.fullmatch(lines.all[line - 1]) for line in range(first, last + 1))
+
+
+def _parsed(parser: Parser, source: bytes) -> Node | None:
+    """Return the root of a syntax tree; None when mending the source takes more steps than reading it is worth."""
+    left = PATIENCE + len(source) // BYTES_A_STEP
+
+    def is_over(offset: int, has_error: bool) -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    try:
+        return parser.parse(lambda at, _: source[at : at + SLICE], progress_callback=is_over).root_node
+    except ValueError:
+        parser.reset()
+        return None
 
 
 @cache
