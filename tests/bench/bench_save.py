@@ -49,8 +49,8 @@ async def _save(client: RecallClient, root: Path, number: int) -> float:
     path.write_text(text)
     with anyio.fail_after(10):
         while True:
-            reply = await client.search(wire.SearchRequest(query=f"what says {marker}?", k=1))
-            if reply.hits and marker in reply.hits[0].text:
+            reply = await client.search(wire.SearchRequest(query=f"what says {marker}?", k=8))
+            if any(hit.path == path.name for hit in reply.hits):
                 return time.perf_counter() - begun
 
 
