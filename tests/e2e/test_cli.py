@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -19,13 +19,11 @@ from tests.support.daemon import Daemon, running
 from tests.support.directories import short_directory
 from tests.support.repos import on_disk, write_memos
 
-Recall = Callable[..., "subprocess.CompletedProcess[str]"]
-
 
 @pytest.fixture(scope="module")
 async def daemon(anyio_backend: str) -> AsyncIterator[Daemon]:
     with short_directory() as directory:
-        async with running(directory / "state", RECALLD_WATCH__STORM_PATHS="1") as started:
+        async with running(directory / "state") as started:
             yield started
 
 
@@ -105,20 +103,25 @@ async def test_delta_goes_on_from_its_cursor(daemon: Daemon, memory: Path) -> No
     assert again["changes"] == []
 
 
-async def test_reindex_refuses_to_drop_half_a_repo_until_told(daemon: Daemon, memory: Path) -> None:
-    for file in (memory / "d000").iterdir():
-        file.unlink()
-    refused = await run(daemon, "recall", "reindex", "--repo", "memory")
-    assert refused.returncode == 4
-    assert "--allow-prune" in refused.stderr
-    assert "memory" in refused.stdout
-    kept = json.loads((await run(daemon, "recall", "stats", "--json")).stdout)["repos"][0]["documents"]
-    assert kept >= 5
-    allowed = await run(daemon, "recall", "reindex", "--repo", "memory", "--allow-prune", "--json")
-    assert allowed.returncode == 0, allowed.stderr
-    assert json.loads(allowed.stdout)["reports"][0]["deleted"] == kept
-    stats = json.loads((await run(daemon, "recall", "stats", "--json")).stdout)
-    assert stats["repos"][0]["documents"] == 0
+async def test_reindex_refuses_to_drop_half_a_repo_until_told(tmp_path: Path) -> None:
+    root = tmp_path / "memory"
+    write_memos(root, range(10))
+    unwatched = {"RECALLD_WATCH__MODE": "poll", "RECALLD_WATCH__POLL_INTERVAL_S": "3600"}
+    with short_directory() as directory:
+        async with running(directory / "state", **unwatched) as daemon:
+            assert (await run(daemon, "recall", "repo", "add", str(root), "--wait")).returncode == 0
+            for file in (root / "d000").iterdir():
+                file.unlink()
+            refused = await run(daemon, "recall", "reindex", "--repo", "memory")
+            assert refused.returncode == 4
+            assert "--allow-prune" in refused.stderr
+            stats = json.loads((await run(daemon, "recall", "stats", "--json")).stdout)
+            assert stats["repos"][0]["documents"] == 10
+            allowed = await run(daemon, "recall", "reindex", "--repo", "memory", "--allow-prune", "--json")
+            assert allowed.returncode == 0, allowed.stderr
+            assert json.loads(allowed.stdout)["reports"][0]["deleted"] == 10
+            stats = json.loads((await run(daemon, "recall", "stats", "--json")).stdout)
+            assert stats["repos"][0]["documents"] == 0
 
 
 async def test_reindex_waits_until_all_is_indexed(daemon: Daemon, memory: Path) -> None:
