@@ -21,7 +21,7 @@ def cut(
             f"an embedder that takes {token_limit} tokens holds no sentence", suggestion="set embed.model to another"
         )
     budget = min(policy.tokens, token_limit)
-    meter = Meter(count_tokens, token_limit)
+    meter = Meter(count_tokens, token_limit, title, lines.text)
     contexts = Contexts(title, (section.heading for section in outline.sections), budget, meter)
     if policy.name == "sections":
         passages = sections.cut(lines, outline, contexts, meter)

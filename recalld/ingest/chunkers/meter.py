@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 CountTokens = Callable[[Sequence[str]], list[int]]
@@ -29,11 +29,16 @@ _ODD_SPACES = re.compile("[\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
 
 
 class Meter:
-    """Counts tokens of texts. ``limit`` is the embedder's: what comes near it is measured whole."""
+    """Counts tokens of the pieces of one document. ``limit`` is the embedder's: what comes near it is measured whole.
 
-    def __init__(self, count: CountTokens, limit: int) -> None:
+    ``texts`` are what the document is made of: their words are measured at once, so that pieces need no calls.
+    """
+
+    def __init__(self, count: CountTokens, limit: int, *texts: str) -> None:
         self._sizes = _sizes(count)
         self._near = limit - limit // 8
+        self._long: dict[str, int] = {}
+        self._sizes.learn(texts, self._long)
 
     @property
     def special(self) -> int:
@@ -42,7 +47,7 @@ class Meter:
 
     def whole(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of texts as they would be embedded."""
-        counts = self._sizes.of(texts)
+        counts = self._sizes.of(texts, self._long)
         near = [at for at, count in enumerate(counts) if count >= self._near]
         for at, count in zip(near, self._sizes.exact([texts[at] for at in near]), strict=True):
             counts[at] = count
@@ -50,8 +55,8 @@ class Meter:
 
     def parts(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens that each text adds to a longer one."""
-        special = self._sizes.special
-        return [max(count - special, floor(text), 1) for count, text in zip(self._sizes.of(texts), texts, strict=True)]
+        counts = self._sizes.of(texts, self._long)
+        return [max(count - self.special, floor(text), 1) for count, text in zip(counts, texts, strict=True)]
 
 
 def floor(text: str) -> int:
@@ -82,26 +87,31 @@ class _Sizes:
         """Ask the tokenizer."""
         return list(self._count(texts)) if texts else []
 
-    def of(self, texts: Sequence[str]) -> list[int]:
+    def learn(self, texts: Sequence[str], long: dict[str, int]) -> None:
+        """Measure the words of texts; the longest ones, seldom met again, into ``long``."""
+        if not self._by_words:
+            return
+        if len(self._words) > MAX_WORDS:
+            self._words = {}
+        self._measure({word for text in texts for word in text.split()}, self._words, long)
+
+    def _measure(self, words: Iterable[str], known: dict[str, int], long: dict[str, int]) -> None:
+        fresh = [word for word in words if word not in known and word not in long]
+        for word, size in zip(fresh, self.exact(fresh), strict=True):
+            (known if len(word) <= MAX_WORD_CHARS else long)[word] = size - self.special
+
+    def of(self, texts: Sequence[str], long: dict[str, int]) -> list[int]:
         """Return the tokens of texts, special ones included."""
         if not self._by_words:
             return self.exact(texts)
-        known, long = self._known(), dict[str, int]()
+        known = self._words
         split = [text.split() for text in texts]
-        fresh = list({word for words in split for word in words if word not in known})
-        for word, size in zip(fresh, self.exact(fresh), strict=True):
-            (known if len(word) <= MAX_WORD_CHARS else long)[word] = size - self.special
+        self._measure({word for words in split for word in words}, known, long)
         counts = [self.special + _sum(words, known, long) for words in split]
         odd = [at for at, text in enumerate(texts) if _ODD_SPACES.search(text)]
         for at, count in zip(odd, self.exact([texts[at] for at in odd]), strict=True):
             counts[at] = count
         return counts
-
-    def _known(self) -> dict[str, int]:
-        """Return the remembered words; a new dictionary when they became too many, so that no reader loses its own."""
-        if len(self._words) > MAX_WORDS:
-            self._words = {}
-        return self._words
 
 
 def _sum(words: Sequence[str], known: Mapping[str, int], long: Mapping[str, int]) -> int:
