@@ -231,9 +231,11 @@ class RecallSettings(Section):
     """Fused candidates that are reranked."""
     reserve: Annotated[int, Field(ge=0)] = 5
     """Best of each leg that are reranked whatever fusion says."""
+    blend: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Weight of each leg's score beside the reranker's."""
     pool_share: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Weight of a document's next two chunks."""
-    per_document: Annotated[int, Field(ge=1)] = 2
+    per_document: Annotated[int, Field(ge=1)] = 3
     """Hits of one document, as long as others have any."""
     embed_timeout_s: Annotated[float, Field(gt=0)] = 5.0
     """After so long the words alone must do (seconds)."""

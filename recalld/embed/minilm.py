@@ -101,7 +101,7 @@ class MiniLm:
     def _embed_query(self, text: str) -> QueryVectors:
         encoding = self._tokenizer.encode(text)
         encoding.truncate(self.token_limit)
-        return query_vectors(self._runtime.single(*_padded([encoding]))[0])
+        return query_vectors(self._runtime.single(*_padded([encoding]))[0], special=1)
 
     async def aclose(self) -> None:
         """Sessions are released with this object."""

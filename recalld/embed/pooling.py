@@ -36,9 +36,9 @@ def chunk_vectors(tokens: NDArray[np.float32]) -> ChunkVectors:
     return ChunkVectors(mean_pool(tokens), signs(tokens))
 
 
-def query_vectors(tokens: NDArray[np.float32]) -> QueryVectors:
-    """Return what a query is searched with."""
-    return QueryVectors(mean_pool(tokens), unit_rows(tokens))
+def query_vectors(tokens: NDArray[np.float32], special: int = 0) -> QueryVectors:
+    """Return what a query is searched with. ``special`` tokens at each end count for the mean, but match nothing."""
+    return QueryVectors(mean_pool(tokens), unit_rows(tokens[special : len(tokens) - special]))
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:

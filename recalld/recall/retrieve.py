@@ -1,4 +1,4 @@
-"""A query's way to its hits: two legs at once, fusion, rerank, documents, and only then the texts."""
+"""A query's way to its hits: two legs at once, fusion, rerank and blend, documents, and only then the texts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import anyio
 
 from recalld.errors import DependencyError, WarmingError
 from recalld.model import Filters, Mode, QueryVectors, RankedChunk, Retrieval, State, StoredChunk
+from recalld.recall.blend import blend
 from recalld.recall.concurrent import both
 from recalld.recall.context import Context, repeated_hashes
 from recalld.recall.fuse import fuse, shortlist
@@ -142,17 +143,37 @@ class Retriever:
         if search.mode is not Mode.RERANK or search.vectors is None or not fused:
             return fused, await self._index.chunks.owners(ids)
         short = shortlist(fused, legs, max(self._settings.rerank, search.k), self._settings.reserve)
-        vectors = search.vectors
         begun = perf_counter()
-        reranked, owners = await both(
-            lambda: self._reranker.rerank(search.query, vectors, short), lambda: self._index.chunks.owners(ids)
+        reranked, (owners, _) = await both(
+            lambda: self._rerank(search, short),
+            lambda: both(lambda: self._index.chunks.owners(ids), lambda: self._complete_cosines(search, short)),
         )
         if reranked is None:
             search.notes.append("not reranked: the index or the embedder has no token vectors")
             return fused, owners
         search.trace.stage(self._reranker.name, begun, len(short), reranked)
         search.trace.score(self._reranker.name, reranked)
-        return reranked, owners
+        return self._blend(search, reranked), owners
+
+    async def _rerank(self, search: _Search, candidates: Sequence[int]) -> Ranking | None:
+        assert search.vectors is not None
+        return await self._reranker.rerank(search.query, search.vectors, candidates)
+
+    async def _complete_cosines(self, search: _Search, chunks: Sequence[int]) -> None:
+        """Learn the cosines of those chunks that the dense leg did not find."""
+        lacking = search.trace.lacking("dense", chunks)
+        if search.vectors is None or not lacking:
+            return
+        query = search.vectors.pooled
+        pooled = await self._index.vectors.pooled(lacking)
+        search.trace.score("dense", [(chunk, float(query @ vector)) for chunk, vector in pooled.items()])
+
+    def _blend(self, search: _Search, reranked: Ranking) -> Ranking:
+        begun = perf_counter()
+        legs = [search.trace.by(name) for name in ("dense", "lexical")]
+        blended = blend(reranked, legs, self._settings.blend)
+        search.trace.stage("blend", begun, len(reranked), blended)
+        return blended
 
     def _fuse(self, search: _Search, legs: list[Ranking]) -> Ranking:
         begun = perf_counter()
@@ -193,11 +214,6 @@ class Retriever:
         return hits
 
     async def _fetch(self, search: _Search, ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """Fetch chunks, and the cosines of those that the dense leg did not find."""
-        lacking = search.trace.lacking("dense", ids)
-        if search.vectors is None or not lacking:
-            return {chunk.id: chunk for chunk in await self._index.chunks.fetch(ids)}
-        fetched, pooled = await both(lambda: self._index.chunks.fetch(ids), lambda: self._index.vectors.pooled(lacking))
-        query = search.vectors.pooled
-        search.trace.score("dense", [(chunk, float(query @ vector)) for chunk, vector in pooled.items()])
+        """Fetch chunks, and the cosines that are not known yet."""
+        fetched, _ = await both(lambda: self._index.chunks.fetch(ids), lambda: self._complete_cosines(search, ids))
         return {chunk.id: chunk for chunk in fetched}

@@ -44,6 +44,10 @@ class Trace:
         """Return the scores of a chunk by stage."""
         return self._scores.get(chunk, {})
 
+    def by(self, name: str) -> dict[int, float]:
+        """Return the scores that a stage gave, by chunk."""
+        return {chunk: scores[name] for chunk, scores in self._scores.items() if name in scores}
+
     def lacking(self, name: str, chunks: Sequence[int]) -> list[int]:
         """Return those of ``chunks`` that the stage has not scored."""
         return [chunk for chunk in chunks if name not in self._scores.get(chunk, {})]
