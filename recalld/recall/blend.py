@@ -1,7 +1,7 @@
 """The last ranking: the reranker's opinion, with what the legs thought mixed in.
 
 Late interaction reads passages closer than either leg, but knows no rare words and no gist of the whole. Measured on
-three public question sets (``tests/bench/bench_quality.py``), half of each leg's weight beside it beats it alone on all.
+three public question sets (``tests/bench/bench_quality.py``), half of each leg's weight beside it is better on all.
 """
 
 from __future__ import annotations

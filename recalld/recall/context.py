@@ -17,7 +17,7 @@ from typing import Self
 from recalld.model import StoredChunk
 from recalld.recall.ports import Owner
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
 _SHINGLE = 4
 _OVERLAP = 0.5
 """Share of the shorter passage's word sequences that make two overlapping passages of one document one too many."""

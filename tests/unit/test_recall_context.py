@@ -57,6 +57,7 @@ def _kept(*chunks: StoredChunk) -> list[int]:
         LONG.upper(),
         LONG.replace(" ", "\n> ").replace(",", " --"),
         f"**{LONG}**",
+        LONG.replace("ledger", "_ledger_"),
         LONG.removeprefix("The ledger keeps "),
     ],
 )
