@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 
 from charset_normalizer import from_bytes
 
@@ -29,32 +28,24 @@ _USUAL = ["cp1252", "cp1250", "cp1251", "koi8_r", "iso8859_7", "shift_jis", "euc
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """A file's text with LF line ends, and the encoding it was in."""
-
-    text: str
-    encoding: str
-
-
-def decode(content: bytes, report: Reporter) -> Decoded:
+def decode(content: bytes, report: Reporter) -> str:
     """Read bytes as text. Never fails: what had to be guessed, replaced or dropped is reported."""
-    text, encoding = _decoded(content, report)
+    text = _decoded(content, report)
     if "\x00" in text:
         count = text.count("\x00")
         line = text.count("\n", 0, text.index("\x00")) + 1
         report.warning("nul-bytes", f"{count} NUL bytes were left out", "save the file as plain text", line=line)
         text = text.replace("\x00", "")
     text = _SURROGATES.sub("\ufffd", text)
-    return Decoded(text.replace("\r\n", "\n").replace("\r", "\n"), encoding)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _decoded(content: bytes, report: Reporter) -> tuple[str, str]:
+def _decoded(content: bytes, report: Reporter) -> str:
     for mark, encoding in _MARKS:
         if content.startswith(mark):
-            return _replacing(content[len(mark) :], encoding, report), encoding
+            return _replacing(content[len(mark) :], encoding, report)
     try:
-        return _without_marks(content) or content.decode("utf-8"), "utf-8"
+        return _without_marks(content) or content.decode("utf-8")
     except UnicodeDecodeError as error:
         return _other(content, error, report)
 
@@ -67,7 +58,7 @@ def _without_marks(content: bytes) -> str | None:
     return content.decode(codec) if codec else None
 
 
-def _other(content: bytes, error: UnicodeDecodeError, report: Reporter) -> tuple[str, str]:
+def _other(content: bytes, error: UnicodeDecodeError, report: Reporter) -> str:
     line = content.count(b"\n", 0, error.start) + 1
     damaged = content.decode("utf-8", "replace")
     bad = damaged.count("\ufffd")
@@ -79,12 +70,12 @@ def _other(content: bytes, error: UnicodeDecodeError, report: Reporter) -> tuple
             "save the file as UTF-8",
             line=line,
         )
-        return damaged, "utf-8"
+        return damaged
     encoding = _guess(content)
     report.warning(
         "encoding-guessed", f"this is no UTF-8; it was read as {encoding}", "save the file as UTF-8", line=line
     )
-    return content.decode(encoding, "replace"), encoding
+    return content.decode(encoding, "replace")
 
 
 def _guess(content: bytes) -> str:

@@ -47,11 +47,6 @@ class Section:
     blocks: list[Block] = field(default_factory=list)
     alone: bool = False
 
-    @property
-    def has_heading_line(self) -> bool:
-        """Tell whether the section's text begins with its own heading."""
-        return bool(self.blocks) and self.blocks[0].kind is BlockKind.HEADING
-
 
 @dataclass(slots=True)
 class Outline:

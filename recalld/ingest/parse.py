@@ -47,7 +47,7 @@ def parse(
     read from the frontmatter under that very key, ``metadata["_sources"]`` says where.
     """
     report = Reporter(path)
-    lines = Lines(decode(content, report).text)
+    lines = Lines(decode(content, report))
     reader = readers.reader_for(path)
     front = frontmatter.read(lines, report) if reader.prose else Frontmatter()
     headers, last_header = declared.header_block(lines, front.body) if reader.prose else ([], 0)

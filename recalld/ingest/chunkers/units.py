@@ -64,23 +64,24 @@ def _units(lines: Lines, section: Section, block: Block, budget: int) -> Iterato
         yield Unit(start, end, section, block, Cut.BLOCK)
         return
     parts = set(block.parts)
-    open_: Unit | None = None
+    last: Unit | None = None
     for line in range(block.first, block.last + 1):
         if lines.blank(line):
             continue
-        if (
-            open_ is not None
-            and lines.end(line) - open_.start <= FINE_CHARS
-            and (line not in parts or open_.cut >= Cut.ITEM)
-        ):
-            open_.end = lines.end(line)
+        if last is not None and _is_short(lines, last, line, begins=line in parts):
+            last.end = lines.end(line)
             continue
         for unit in _line(lines, section, block, line, _cut_before(lines, block, line, parts), budget):
-            if open_ is not None:
-                yield open_
-            open_ = unit
-    if open_ is not None:
-        yield open_
+            if last is not None:
+                yield last
+            last = unit
+    if last is not None:
+        yield last
+
+
+def _is_short(lines: Lines, unit: Unit, line: int, *, begins: bool) -> bool:
+    """Tell whether a line is measured with the unit above; one that begins an item only joins whole items."""
+    return lines.end(line) - unit.start <= FINE_CHARS and (not begins or unit.cut >= Cut.ITEM)
 
 
 def _line(lines: Lines, section: Section, block: Block, line: int, cut: Cut, budget: int) -> Iterator[Unit]:

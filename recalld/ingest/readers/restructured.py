@@ -32,7 +32,7 @@ class _Inliner(states.Inliner):
         """Compile no patterns for markup that is not read."""
 
     def parse(
-        self, text: str, lineno: int, memo: Any, parent: nodes.Element
+        self, text: str, lineno: int, _memo: Any, _parent: nodes.Element
     ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         return [nodes.Text(text)], []
 

@@ -164,7 +164,7 @@ def _parsed(parser: Parser, source: bytes) -> Node | None:
     """Return the root of a syntax tree; None when mending the source takes more steps than reading it is worth."""
     left = PATIENCE + len(source) // BYTES_A_STEP
 
-    def is_over(offset: int, has_error: bool) -> bool:
+    def is_over(_offset: int, _has_error: bool) -> bool:
         nonlocal left
         left -= 1
         return left < 0
