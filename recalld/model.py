@@ -165,7 +165,8 @@ class ChunkDraft:
     """A passage as a chunker cut it.
 
     ``text`` is verbatim lines ``lines`` (1-based, inclusive) of the document's text, or a part of them where a line
-    alone is too long or windows overlap; ``heading`` the path of headings above it; ``embed_text`` what the embedder and the analyzer see (context and text); ``hash`` its sha256 hex.
+    alone is too long or windows overlap; ``heading`` the path of headings above it; ``embed_text`` what the embedder
+    sees (context and text); ``hash`` its sha256 hex.
     """
 
     ordinal: int
