@@ -15,14 +15,18 @@ from recalld.ingest.report import Reporter
 
 MAX_DEPTH = 6
 """Definitions inside definitions are looked for so deep."""
-BYTES_A_STEP = 50
+BYTES_A_STEP = 75
 """Source that is sound takes tree-sitter one step of progress for some 150 bytes; broken source may take very many."""
-PATIENCE = 1_000
+PATIENCE = 500
 """Steps that a file of any size gets."""
+MAX_CHARS = 2_000_000
+MAX_OPEN_BRACKETS = 500
+"""Source that is longer or nests deeper was written by no one and is read as paragraphs."""
 SLICE = 1 << 16
 MAX_NAME_CHARS = 120
 MAX_CAPTION_CHARS = 160
 
+_BRACKETS = re.compile(r"[()\[\]{}]")
 _ONLY_CLOSES = re.compile(r"[\s\])};,]*(?:end)?[\s\])};,]*")
 
 
@@ -132,12 +136,13 @@ def reader(language: str) -> Callable[[Lines, int, Reporter], Outline]:
 
 
 def _read(grammar: Grammar, lines: Lines, first: int, report: Reporter) -> Outline:
-    root = _parsed(_parser(grammar.module, grammar.function), lines.text.encode("utf-8"))
+    parser = _parser(grammar.module, grammar.function)
+    root = _parsed(parser, lines.text.encode("utf-8")) if _is_written(lines.text) else None
     if root is None:
         report.note(
             "source-unreadable",
-            "this does not read as source code in the language of its name; it was read as paragraphs",
-            "correct the file, or its name",
+            "this does not read as source code of its name's language, or is too large; it was read as paragraphs",
+            "correct the file or its name, or divide it",
         )
         return plain_outline(list(paragraphs(lines, first, len(lines), BlockKind.CODE)))
     marks = [_Mark(first, ()), *_marks(grammar, lines, root, (), 0)]
@@ -158,6 +163,16 @@ def _read(grammar: Grammar, lines: Lines, first: int, report: Reporter) -> Outli
 def _says_something(lines: Lines, first: int, last: int) -> bool:
     """Tell whether lines hold more than closing brackets."""
     return any(not _ONLY_CLOSES.fullmatch(lines.all[line - 1]) for line in range(first, last + 1))
+
+
+def _is_written(text: str) -> bool:
+    """Tell source of a size and depth that people write from what would keep a parser busy."""
+    depth = 0
+    for bracket in _BRACKETS.findall(text) if len(text) <= MAX_CHARS else ():
+        depth = max(0, depth + (1 if bracket in "([{" else -1))
+        if depth > MAX_OPEN_BRACKETS:
+            return False
+    return len(text) <= MAX_CHARS
 
 
 def _parsed(parser: Parser, source: bytes) -> Node | None:
