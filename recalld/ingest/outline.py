@@ -9,6 +9,10 @@ from enum import StrEnum
 from functools import cached_property
 
 
+MAX_HEADING_CHARS = 200
+"""A heading's title is cut here; its line stays in the text whole."""
+
+
 class BlockKind(StrEnum):
     """What a block is; chunkers keep the ones of one piece together where they fit."""
 
@@ -140,6 +144,7 @@ class Outliner:
 
     def heading(self, title: str, level: int, block: Block | None) -> None:
         """Open a section below the last one of a lower level. ``block`` is its heading line, where it has one."""
+        title = title[:MAX_HEADING_CHARS].strip()
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
         self._open.append((level, title))

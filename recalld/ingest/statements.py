@@ -13,13 +13,13 @@ from recalld.ingest.content import kind_named
 from recalld.ingest.declared import Declared
 from recalld.ingest.frontmatter import Frontmatter
 from recalld.ingest.keys import EDGE_KEYS, folded, meaning
+from recalld.ingest.outline import MAX_HEADING_CHARS
 from recalld.ingest.report import Reporter
 from recalld.model import Edge
 
 SOURCES = "_sources"
 """Metadata key that names, for each key not read from the frontmatter under that name, where it was read."""
 
-MAX_TITLE_CHARS = 300
 MAX_WORDS = 200
 """Tags and aliases kept of one document."""
 MAX_EDGES = 200
@@ -113,7 +113,7 @@ def _line(value: Any) -> str | None:
     """Return a value as a title: one line of text. A date or a number is a title like any other."""
     if value is None or isinstance(value, (dict, list)):
         return None
-    return " ".join(str(value).split())[:MAX_TITLE_CHARS] or None
+    return " ".join(str(value).split())[:MAX_HEADING_CHARS].strip() or None
 
 
 def _kind(metadata: dict[str, Any]) -> str | None:

@@ -185,3 +185,11 @@ def test_chunks_are_of_about_the_size_asked_for() -> None:
     counts = word_pieces([chunk.embed_text for chunk in document.chunks])
     assert max(counts) <= 120
     assert sum(counts) / len(counts) > 80
+
+
+def test_a_heading_without_end_is_cut_as_a_title_and_whole_as_text() -> None:
+    long = "word " * 2_000
+    document = read(f"# {long}\n\n## {long}\n\ntext\n")
+    assert len(document.title) <= 200
+    assert all(len(name) <= 200 for chunk in document.chunks for name in chunk.heading)
+    assert not uncovered(document)
