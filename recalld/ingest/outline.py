@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-
 MAX_HEADING_CHARS = 200
 """A heading's title is cut here; its line stays in the text whole."""
 
