@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from anyio import to_thread
+
 from recalld.embed.maxsim import maxsim
 from recalld.model import QueryVectors
 from recalld.recall.ports import Ranking, VectorLeg
@@ -39,5 +41,5 @@ class LateInteraction:
         found = [chunk for chunk in candidates if chunk in bits]
         if not found:
             return None
-        scores = maxsim(vectors.tokens, [bits[chunk] for chunk in found])
+        scores = await to_thread.run_sync(maxsim, vectors.tokens, [bits[chunk] for chunk in found])
         return sorted(zip(found, scores.tolist(), strict=True), key=lambda entry: -entry[1])
