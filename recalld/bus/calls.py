@@ -9,7 +9,8 @@ import anyio
 import pydantic
 
 from recalld.bus import wire
-from recalld.bus.connection import Connection, ConnectionLostError
+from recalld.bus.connection import Connection
+from recalld.bus.failures import ConnectionLostError
 from recalld.errors import DeadlineError, DependencyError, RecalldError, UnreachableError
 
 GRACE_S = 1.0

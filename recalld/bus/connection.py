@@ -18,11 +18,12 @@ from urllib.parse import urlsplit
 import anyio
 import nats.errors
 import nats.js.errors
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from recalld.errors import ConfigError, DependencyError, RecalldError, RefusedError, TooLargeError, UnreachableError
+from recalld.bus.failures import START, ConnectionLostError, naming_errors, not_permitted
+from recalld.bus.sturdy import SturdyClient
+from recalld.errors import ConfigError, DependencyError, RecalldError, TooLargeError
 from recalld.settings import BusSettings
 
 log = logging.getLogger(__name__)
@@ -41,10 +42,6 @@ OnState = Callable[[str], None]
 """Told ``connected``, ``reconnecting`` and ``closed``."""
 
 _DENIED = re.compile(r"permissions violation for (publish|subscription) to \"([^\"]+)\"", re.IGNORECASE)
-
-
-class ConnectionLostError(DependencyError):
-    """The connection broke while a reply was awaited: whether the request was worked on is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ class Connection:
     will not come any more. ``listeners`` are called after each reconnect; they must not block or raise.
     """
 
-    def __init__(self, client: Client, address: Address, on_state: OnState | None) -> None:
+    def __init__(self, client: SturdyClient, address: Address, on_state: OnState | None) -> None:
         self.client = client
         self.jetstream = client.jetstream(timeout=10)
         self.address = address
@@ -113,7 +110,7 @@ class Connection:
     def require_up(self) -> None:
         """Raise DependencyError while there is no server: nats-py would buffer, and pretend."""
         if not self.is_up:
-            raise DependencyError(f"no connection to NATS at {self.address}", suggestion=_START)
+            raise DependencyError(f"no connection to NATS at {self.address}", suggestion=START)
 
     async def lost(self) -> None:
         """Return once the connection is closed for good though nobody asked for it."""
@@ -136,18 +133,30 @@ class Connection:
         Raises UnreachableError (nobody listens), RefusedError (not permitted), ConnectionLostError, DependencyError
         (no connection), TooLargeError, and TimeoutError after ``timeout`` seconds.
         """
-        self.require_up()
         self._require_fitting(subject, payload, headers)
+        with self.guarded(f"asking {subject}", subject=subject, timeouts=False):
+            return await self.client.request(
+                subject, payload, timeout=timeout, headers=dict(headers) if headers else None
+            )
+
+    @contextmanager
+    def guarded(self, doing: str, *, subject: str = "", timeouts: bool = True) -> Iterator[None]:
+        """Name the errors of what is done with nats-py inside, and end it when the connection breaks meanwhile.
+
+        nats-py itself would wait for a reply that cannot come any more. ``subject`` is published to inside: a refused
+        permission ends it, too. Raises as :func:`naming_errors`, ConnectionLostError, RefusedError, and DependencyError
+        while there is no connection.
+        """
+        self.require_up()
         waiter = _Waiter(subject)
         self._waiters.add(waiter)
         try:
-            with waiter.scope, naming_errors(f"asking {subject}", timeouts=False):
-                return await self.client.request(
-                    subject, payload, timeout=timeout, headers=dict(headers) if headers else None
-                )
+            with waiter.scope, naming_errors(doing, timeouts=timeouts):
+                yield
         finally:
             self._waiters.discard(waiter)
-        raise waiter.failure or ConnectionLostError("the connection to NATS was lost")
+        if waiter.failure is not None:
+            raise waiter.failure
 
     def _require_fitting(self, subject: str, payload: bytes, headers: Mapping[str, str] | None) -> None:
         """Raise TooLargeError for a message that the server would close the connection for, headers included."""
@@ -163,35 +172,33 @@ class Connection:
 
         Raises RefusedError when the server does not permit it.
         """
-        self.require_up()
         self._refused_subscriptions.discard(subject)
-        with naming_errors(f"subscribing to {subject}"):
+        with self.guarded(f"subscribing to {subject}"):
             subscription = await self.client.subscribe(subject, queue=queue, cb=on_message)
-            await self.flush()
-        if subject in self._refused_subscriptions:
-            raise _not_permitted("subscribe to", subject)
+            try:
+                await self.client.flush()
+                if subject in self._refused_subscriptions:
+                    raise not_permitted("subscribe to", subject)
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await subscription.unsubscribe()
+                raise
         return subscription
 
     async def flush(self) -> None:
-        """Return once the server has seen all that was sent before.
-
-        Twice, for nats-py's own flush overtakes what is still to be written: only while its reply is awaited does the
-        rest go out.
-        """
-        await self.client.flush()
-        await self.client.flush()
+        """Return once the server has seen all that was sent before. Raises DependencyError."""
+        with self.guarded("waiting for the server"):
+            await self.client.flush()
 
     async def drain(self, subscription: Subscription) -> None:
         """End a subscription after the last message that the server sent for it was handled."""
-        try:
-            if self.is_up:
-                await self.client._send_unsubscribe(subscription._id)
-                await self.flush()
-                await subscription.drain()  # type: ignore[no-untyped-call]
-            else:
+        with anyio.CancelScope(shield=True):
+            try:
+                with self.guarded(f"ending {subscription.subject}"), anyio.move_on_after(DRAIN_TIMEOUT_S):
+                    await self.client.end(subscription)
                 await subscription.unsubscribe()
-        except nats.errors.Error as error:
-            log.debug("subscription %s ended: %s", subscription.subject, error)
+            except (RecalldError, nats.errors.Error) as error:
+                log.debug("subscription %s ended with its connection: %s", subscription.subject, error)
 
     async def aclose(self) -> None:
         """Send what is left, then close; at most a few seconds. Pull subscriptions must be ended by then."""
@@ -242,7 +249,7 @@ class Connection:
         else:
             concerned = [waiter for waiter in self._waiters if waiter.subject == denied[2]]
             for waiter in concerned:
-                waiter.fail(_not_permitted("publish to", denied[2]))
+                waiter.fail(not_permitted("publish to", denied[2]))
             if not concerned:
                 log.error("NATS refused a message: %s", error)
 
@@ -275,7 +282,7 @@ async def open_connection(
     """
     if not address.servers:
         raise ConfigError("bus.servers names no server", suggestion="set it to nats://host:4222")
-    client = Client()
+    client = SturdyClient()
     connection = Connection(client, address, on_state)
     attempt = _Attempt(connection, len(address.servers), anyio.current_time() + patience_s)
     try:
@@ -299,24 +306,18 @@ async def open_connection(
             )
     except BaseException:
         connection._closing = True
-        await _abandon(client)
+        with anyio.CancelScope(shield=True):
+            await client.close()
         raise
     if attempt.failure is not None:
         connection._closing = True
-        await _abandon(client)
+        with anyio.CancelScope(shield=True):
+            await client.close()
         raise attempt.failure
     connection.session = 1
     connection._on_state("connected")
     attempt.over = True
     return connection
-
-
-async def _abandon(client: Client) -> None:
-    """Close what a first connect left: nats-py, cancelled while it closes, leaves the socket open."""
-    with anyio.CancelScope(shield=True):
-        await client.close()
-        if client._transport is not None:
-            client._transport.close()  # type: ignore[no-untyped-call]
 
 
 class _Attempt:
@@ -345,42 +346,13 @@ class _Attempt:
         elif self._left <= 0 and anyio.current_time() >= self._until:
             self._give_up(
                 DependencyError(
-                    f"no NATS server at {self._connection.address}: {error or type(error).__name__}", suggestion=_START
+                    f"no NATS server at {self._connection.address}: {error or type(error).__name__}", suggestion=START
                 )
             )
 
     def _give_up(self, failure: RecalldError) -> None:
         self.failure = failure
         self.scope.cancel()
-
-
-_START = "start the NATS server, or check bus.servers"
-
-
-@contextmanager
-def naming_errors(doing: str, *, timeouts: bool = True) -> Iterator[None]:
-    """Turn what nats-py raises into named errors; ``timeouts`` False lets TimeoutError through as it is."""
-    try:
-        yield
-    except (nats.errors.NoRespondersError, nats.js.errors.NoStreamResponseError) as error:
-        raise UnreachableError(f"nobody on the bus answers ({doing})") from error
-    except nats.errors.MaxPayloadError as error:
-        raise TooLargeError(
-            f"the message is larger than NATS takes ({doing})", suggestion="raise max_payload of the NATS server"
-        ) from error
-    except TimeoutError as error:
-        if not timeouts:
-            raise
-        raise DependencyError(f"NATS did not answer in time ({doing})") from error
-    except (nats.errors.Error, OSError) as error:
-        raise DependencyError(f"NATS: {error} ({doing})") from error
-
-
-def _not_permitted(what: str, subject: str) -> RefusedError:
-    return RefusedError(
-        f"this user may not {what} {subject} on the bus",
-        suggestion="use the agent name that belongs to the NATS user, or extend its permissions",
-    )
 
 
 def _without_secret(server: str) -> str:

@@ -16,7 +16,7 @@ from nats.js.api import ObjectMeta, ObjectMetaOptions
 from nats.js.object_store import ObjectStore
 
 from recalld.bus import subjects
-from recalld.bus.connection import Connection, naming_errors
+from recalld.bus.connection import Connection
 from recalld.errors import RecalldError
 
 log = logging.getLogger(__name__)
@@ -40,18 +40,16 @@ class ContentStore:
 
     async def put(self, content: bytes) -> str:
         """Store content under a name that no other has; return the name. Raises DependencyError."""
-        self._connection.require_up()
         name = uuid.uuid4().hex
         chunk = min(CHUNK_BYTES, self._connection.max_payload)
         meta = ObjectMeta(name=name, options=ObjectMetaOptions(max_chunk_size=chunk))
-        with naming_errors("storing content"):
+        with self._connection.guarded("storing content"):
             await self._store.put(name, content, meta)
         return name
 
     async def get(self, name: str) -> bytes:
         """Return the content. Raises ContentMissingError when it is gone or damaged, DependencyError."""
-        self._connection.require_up()
-        with naming_errors(f"reading content {name}"):
+        with self._connection.guarded(f"reading content {name}"):
             try:
                 info = await self._store.get_info(name)
                 content = await self._read(str(info.nuid), int(info.chunks or 0))
@@ -77,8 +75,7 @@ class ContentStore:
     async def delete(self, name: str) -> None:
         """Remove content; what cannot be removed now expires by itself."""
         try:
-            self._connection.require_up()
-            with naming_errors(f"deleting content {name}"):
+            with self._connection.guarded(f"deleting content {name}"):
                 await self._store.delete(name)
         except RecalldError as error:
             log.debug("content %s is left to expire: %s", name, error)

@@ -16,7 +16,7 @@ from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from recalld.bus import subjects
-from recalld.bus.connection import Connection, naming_errors
+from recalld.bus.connection import Connection
 from recalld.bus.streams import ask_api, stream_info
 from recalld.bus.wire import Event
 from recalld.errors import DependencyError, RecalldError, UsageError
@@ -90,7 +90,7 @@ class EventHistory:
             mem_storage=True,
             num_replicas=1,
         )
-        with naming_errors("reading events"):
+        with self._connection.guarded("reading events"):
             info = await self._connection.jetstream.add_consumer(subjects.EVENT_STREAM, config)
         waiting = int(info.num_pending or 0)
         wanted = waiting if newest else min(waiting, limit)

@@ -20,11 +20,11 @@ from nats.js.api import AckPolicy, ConsumerConfig
 from pydantic_core import PydanticSerializationError
 
 from recalld.bus import outcomes, subjects
-from recalld.bus.connection import Connection, naming_errors
+from recalld.bus.connection import Connection
 from recalld.bus.content import ContentMissingError, ContentStore
 from recalld.bus.deliveries import HEADER, Backlog, Delivery, decode, encode
 from recalld.bus.pull import Consumer, Pull
-from recalld.bus.streams import IngestStream, ensure
+from recalld.bus.streams import IngestStream, ensure, put
 from recalld.errors import DependencyError, RecalldError, Rejected, UnreachableError, UsageError
 from recalld.model import Operation, Position, Snapshot
 from recalld.settings import IngestSettings
@@ -77,28 +77,21 @@ class IngestPublisher:
             raise
 
     async def _send(self, snapshot: Snapshot, stored_as: str | None) -> Position:
-        header = _header(snapshot, stored_as)
+        headers = {HEADER: _header(snapshot, stored_as)}
         subject = subjects.ingest(snapshot.repo, snapshot.path)
         payload = b"" if stored_as is not None else snapshot.content or b""
         session, newest = self._connection.session, self._newest
         try:
-            seq = await self._put(subject, payload, header)
+            seq = await put(self._connection, subjects.INGEST_STREAM, subject, payload, headers)
         except UnreachableError:
             await ensure(self._connection)
             self._stream.forget_epoch()
             newest = 0
-            seq = await self._put(subject, payload, header)
+            seq = await put(self._connection, subjects.INGEST_STREAM, subject, payload, headers)
         if session != self._connection.session or seq <= newest:
             self._stream.forget_epoch()
         self._newest = seq
         return Position(await self._stream.epoch(), seq)
-
-    async def _put(self, subject: str, payload: bytes, header: str) -> int:
-        with naming_errors(f"publishing {subject}"):
-            ack = await self._connection.jetstream.publish(
-                subject, payload, stream=subjects.INGEST_STREAM, headers={HEADER: header}
-            )
-        return int(ack.seq)
 
 
 def _header(snapshot: Snapshot, stored_as: str | None) -> str:
@@ -169,6 +162,7 @@ class IngestConsumer:
                 await self._give_back(list(self._backlog.held))
 
     async def _learn_epoch(self) -> None:
+        self._stream.forget_epoch()
         self._epoch = await self._stream.epoch()
 
     def _take(self, message: Msg) -> None:
@@ -305,10 +299,7 @@ class IngestConsumer:
             "Recall-Seq": str(delivery.position.seq),
         }
         subject = subjects.DEAD_SUBJECTS[:-1] + delivery.subject.removeprefix(subjects.INGEST_SUBJECTS[:-1])
-        with naming_errors(f"keeping a copy of {delivery}"):
-            await self._connection.jetstream.publish(
-                subject, delivery.message.data or b"", stream=subjects.DEAD_STREAM, headers=headers
-            )
+        await put(self._connection, subjects.DEAD_STREAM, subject, delivery.message.data or b"", headers)
 
     async def _finish(self, delivery: Delivery, tell: Callable[[], Awaitable[Any]]) -> None:
         """Tell the server how a message ended, unless the stream it came from is no more."""

@@ -13,9 +13,9 @@ from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, Header
 
 from recalld.bus import subjects
-from recalld.bus.connection import Connection, naming_errors
+from recalld.bus.connection import Connection
 from recalld.bus.pull import Consumer, Pull
-from recalld.bus.streams import ensure
+from recalld.bus.streams import ensure, put
 from recalld.errors import UnreachableError
 
 log = logging.getLogger(__name__)
@@ -45,12 +45,8 @@ class JobPublisher:
             await self._publish(name, slot)
 
     async def _publish(self, name: str, slot: str) -> None:
-        self._connection.require_up()
         headers = {Header.MSG_ID.value: f"{name}@{slot}", SLOT: slot}
-        with naming_errors(f"asking for job {name}"):
-            await self._connection.jetstream.publish(
-                subjects.job(name), b"", stream=subjects.JOB_STREAM, headers=headers
-            )
+        await put(self._connection, subjects.JOB_STREAM, subjects.job(name), b"", headers)
 
 
 class JobConsumer:

@@ -17,7 +17,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.api import ConsumerConfig
 
-from recalld.bus.connection import Connection, naming_errors
+from recalld.bus.connection import Connection
 from recalld.bus.streams import ensure
 from recalld.errors import RecalldError, UnreachableError
 
@@ -107,7 +107,6 @@ class Pull:
         session = self._connection.session
         await anyio.sleep_until(self._not_before)
         try:
-            self._connection.require_up()
             await self._make()
         except RecalldError as error:
             self._complain(error)
@@ -130,7 +129,7 @@ class Pull:
             self._subscription = await self._connection.subscribe(self._inbox, self._on_message)
 
     async def _add_consumer(self) -> None:
-        with naming_errors(f"creating consumer {self._consumer.config.durable_name}"):
+        with self._connection.guarded(f"creating consumer {self._consumer.config.durable_name}"):
             await self._connection.jetstream.add_consumer(self._consumer.stream, self._consumer.config)
 
     async def _request(self) -> None:

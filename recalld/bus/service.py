@@ -96,7 +96,6 @@ class Service:
         self._endpoints: dict[str, Endpoint] = {}
         self._in_flight = 0
         self._idle = anyio.Event()
-        self._stopping = False
 
     @property
     def in_flight(self) -> int:
@@ -145,15 +144,12 @@ class Service:
 
     async def _unregister(self, micro: MicroService) -> None:
         """Take the endpoints away without dropping a request that the server has sent already."""
-        for endpoint in micro._endpoints:
-            if endpoint._subscription is not None:
-                await self._connection.drain(endpoint._subscription)
-        micro._endpoints = []
-        self._stopping = True
-        try:
-            await micro.stop()
-        except nats.errors.Error as error:
-            log.debug("discovery ended with the connection: %s", error)
+        subscriptions = [endpoint._subscription for endpoint in micro._endpoints]
+        for subscription in (*subscriptions, *micro._subscriptions.values()):
+            if subscription is not None:
+                await self._connection.drain(subscription)
+        micro._endpoints, micro._subscriptions = [], {}
+        await micro.stop()
 
     async def _drained(self) -> None:
         with anyio.move_on_after(self._settings.drain_s) as patience:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ import nats.js.errors
 from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 
 from recalld.bus import subjects
-from recalld.bus.connection import Connection, naming_errors
+from recalld.bus.connection import Connection
 from recalld.errors import ConfigError, DependencyError, UnreachableError
 
 log = logging.getLogger(__name__)
@@ -114,9 +114,8 @@ async def ensure(connection: Connection, *, replicas: int | None = None) -> None
 
 
 async def _ensure(connection: Connection, config: StreamConfig) -> None:
-    connection.require_up()
     try:
-        with naming_errors(f"creating stream {config.name}"):
+        with connection.guarded(f"creating stream {config.name}"):
             try:
                 await connection.jetstream.add_stream(config)
             except nats.js.errors.BadRequestError as error:
@@ -177,6 +176,18 @@ class IngestStream:
     def forget_epoch(self) -> None:
         """Ask for the epoch again next time: the stream was seen to be another one."""
         self._session = 0
+
+
+async def put(
+    connection: Connection, stream: str, subject: str, payload: bytes, headers: Mapping[str, str] | None = None
+) -> int:
+    """Publish a message and return its sequence once the stream holds it.
+
+    Raises UnreachableError when no stream takes the subject, DependencyError, ConnectionLostError.
+    """
+    with connection.guarded(f"publishing {subject}", subject=subject):
+        ack = await connection.jetstream.publish(subject, payload, stream=stream, headers=dict(headers or {}))
+    return int(ack.seq)
 
 
 async def stream_info(connection: Connection, stream: str) -> dict[str, Any]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import anyio
+import anyio.lowlevel
 import pytest
+from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from recalld.bus.connection import Address, ConnectionLostError, connect, open_connection
+from recalld.bus.connection import Address, connect, open_connection
+from recalld.bus.failures import ConnectionLostError
 from recalld.bus.jobs import consumer_config
 from recalld.bus.pull import Consumer, Pull
 from recalld.bus.streams import job_config
@@ -133,3 +136,71 @@ async def test_the_end_that_nobody_asked_for_is_told(nats: str) -> None:
         await states.until("closed")
         with pytest.raises(DependencyError):
             await connection.publish("test.x", b"")
+
+
+MALFORMED = [b"NATS/1.0 \xff\xfe\xfd", b"NATS/1.0 404 \xff\xfe\r\nA: b", b"NATS/1.0\r\n\xff: \xfe", b"NATS/1.0\r\nX"]
+
+
+async def test_a_malformed_header_is_survived(nats: str) -> None:
+    """Anyone who may publish at all can send one, and nats-py's read loop ends at it without a word."""
+    states = States()
+    received: list[bytes] = []
+    last = anyio.Event()
+
+    async def on_message(message: Msg) -> None:
+        received.append(message.data)
+        if message.data == b"last":
+            last.set()
+
+    async with connected(nats, on_state=states) as connection, connected(nats) as sender:
+        await connection.subscribe("test.x", on_message)
+        for start in MALFORMED:
+            header = start + b"\r\n\r\n"
+            head = b"HPUB test.x %d %d\r\n" % (len(header), len(header) + 3)
+            await sender.client._send_command(head + header + b"bad\r\n")
+        await sender.publish("test.x", b"last")
+        with anyio.fail_after(5):
+            await last.wait()
+    assert received == [b"bad"] * 4 + [b"last"]
+    assert states.seen == ["connected", "closed"]
+
+
+async def test_a_connection_that_stops_reading_is_made_again(nats: str) -> None:
+    """Here by a flush of nats-py's own that is cancelled: its reply then meets a cancelled future."""
+    states = States()
+    async with connected(nats, on_state=states) as connection:
+        async with anyio.create_task_group() as group:
+            group.start_soon(Client.flush, connection.client)
+            await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+        await states.until("connected", "reconnecting", "connected", timeout=5)
+        with pytest.raises(UnreachableError):
+            await connection.request("test.nobody", b"", timeout=5)
+
+
+async def test_a_flush_that_is_cancelled_leaves_the_connection_well(nats: str) -> None:
+    states = States()
+    async with connected(nats, on_state=states) as connection:
+        for _ in range(20):
+            with anyio.move_on_after(0):
+                await connection.flush()
+            async with anyio.create_task_group() as group:
+                group.start_soon(connection.flush)
+                await anyio.lowlevel.checkpoint()
+                group.cancel_scope.cancel()
+        await connection.flush()
+        with pytest.raises(UnreachableError):
+            await connection.request("test.nobody", b"", timeout=5)
+    assert states.seen == ["connected", "closed"]
+
+
+async def test_a_subscription_is_known_to_the_server_when_it_is_made(nats: str) -> None:
+    """nats-py's flush overtakes the subscription that it is to confirm."""
+
+    async def answer(message: Msg) -> None:
+        await message.respond(b"")
+
+    async with connected(nats, with_streams=False) as connection, connected(nats, with_streams=False) as other:
+        for number in range(200):
+            await connection.subscribe(f"test.{number}", answer)
+            await other.request(f"test.{number}", b"", timeout=5)

@@ -17,12 +17,14 @@ from anyio.abc import TaskStatus
 
 from recalld.bus import streams
 from recalld.bus.connection import Connection, connect
-from recalld.bus.ingest import IngestConsumer
+from recalld.bus.ingest import INLINE_BYTES, IngestConsumer, IngestPublisher
 from recalld.embedded.nats import EmbeddedNats
 from recalld.model import FileStat, Operation, Position, Snapshot
 from recalld.settings import BusSettings, IngestSettings
 from tests.support.directories import short_directory
 
+BIG = b"0123456789abcdef" * (INLINE_BYTES // 8)
+"""Content for the object store."""
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
 
@@ -54,6 +56,13 @@ def snapshot(path: str, content: bytes | str = b"text", *, repo: str = "memory")
         agent="watcher",
         observed_at=NOW,
     )
+
+
+async def publish(connection: Connection, *snapshots: Snapshot) -> None:
+    """Put snapshots into the queue, one after the other."""
+    publisher = IngestPublisher(connection)
+    for each in snapshots:
+        await publisher.publish(each)
 
 
 @dataclass
