@@ -28,6 +28,7 @@ class Repos:
         self._monotonic = monotonic
         self._known: dict[str, Repo] = {}
         self._until = 0.0
+        self._changes = 0
 
     async def add(self, repo: Repo, *, by: str, at: datetime) -> Repo:
         """Register a repo, or change how it is watched; return it with its id."""
@@ -45,22 +46,25 @@ class Repos:
                 escape_all(repo.visible_to), by, at,
             )  # fmt: skip
         self._until = 0.0
+        self._changes += 1
         assert row is not None
         return _repo(row)
 
     async def get(self, name: str) -> Repo | None:
         """Return a repo. A change of another node is seen within a second, one of this node at once."""
-        if self._monotonic() >= self._until or name not in self._known:
-            await self.list()
-        return self._known.get(name)
+        if self._monotonic() < self._until and name in self._known:
+            return self._known[name]
+        return next((repo for repo in await self.list() if repo.name == name), None)
 
     async def list(self, node: str | None = None) -> list[Repo]:
         """Return the repos of a node, or all, by name."""
+        changes = self._changes
         async with self._database.session() as connection:
             rows = await connection.fetch("SELECT * FROM repo WHERE NOT removed ORDER BY name")
-        self._known = {row["name"]: _repo(row) for row in rows}
-        self._until = self._monotonic() + KNOWN_FOR_S
-        return [repo for repo in self._known.values() if node in (None, repo.node)]
+        found = {row["name"]: _repo(row) for row in rows}
+        if changes == self._changes:  # else this was read before a change of this node, and must not outlive it
+            self._known, self._until = found, self._monotonic() + KNOWN_FOR_S
+        return [repo for repo in found.values() if node in (None, repo.node)]
 
     async def remove(self, name: str) -> int:
         """Drop a repo with all that is indexed of it; return how many documents that were.
@@ -74,6 +78,7 @@ class Repos:
                 "UPDATE repo SET removed = true, name = '~' || id || '~' || name, visible_to = '{~}' WHERE id = $1", id_
             )
         self._until = 0.0
+        self._changes += 1
         self._known.pop(name, None)
         while await self.drop_removed():
             pass
