@@ -235,8 +235,8 @@ class RecallSettings(Section):
     """Weight of each leg's score beside the reranker's."""
     pool_share: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Weight of a document's next two chunks."""
-    per_document: Annotated[int, Field(ge=1)] = 3
-    """Hits of one document, as long as others have any."""
+    crowding: Annotated[float, Field(ge=0, le=1)] = 0.25
+    """Each further hit of a document is set back so far (share of the scores' range)."""
     embed_timeout_s: Annotated[float, Field(gt=0)] = 5.0
     """After so long the words alone must do (seconds)."""
 

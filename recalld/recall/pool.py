@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from recalld.recall.ports import Owner, Ranking
@@ -46,22 +46,18 @@ def _pooled(scores: list[float], floor: float, share: float) -> float:
     return scores[0] + share * following / FOLLOWING
 
 
-def order(documents: list[Evidence], per_document: int) -> list[tuple[int, float]]:
+def order(documents: Sequence[Evidence], crowding: float) -> list[tuple[int, float]]:
     """Return the chunks of ``documents`` in the order in which they are shown, each with the score that places it.
 
-    That is its document's pooled score, less what it is worse than the document's best chunk. At most
-    ``per_document`` chunks of a document stand where that puts them. The others are not lost: they follow at the end,
-    for the case that there is nothing else to fill the answer with.
+    That is its document's pooled score, less what it is worse than the document's best chunk, and less ``crowding``
+    for each better chunk of the same document, in units of the range that all scores span. So a document shows
+    more of itself where that is clearly better than what others have, and several documents come first where not.
     """
-    shown: list[tuple[int, float]] = []
-    surplus: list[tuple[int, float]] = []
-    for evidence in documents:
-        best = evidence.chunks[0][1]
-        placed = [(chunk, evidence.score - (best - score)) for chunk, score in evidence.chunks]
-        shown += placed[:per_document]
-        surplus += placed[per_document:]
-    return sorted(shown, key=_worst_last) + sorted(surplus, key=_worst_last)
-
-
-def _worst_last(entry: tuple[int, float]) -> float:
-    return -entry[1]
+    scores = [score for evidence in documents for _, score in evidence.chunks]
+    step = crowding * (max(scores) - min(scores)) if scores else 0.0
+    placed = [
+        (chunk, evidence.score - (evidence.chunks[0][1] - score) - step * place)
+        for evidence in documents
+        for place, (chunk, score) in enumerate(evidence.chunks)
+    ]
+    return sorted(placed, key=lambda entry: -entry[1])

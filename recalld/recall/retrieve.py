@@ -185,7 +185,7 @@ class Retriever:
     def _ordered(self, search: _Search, ranking: Ranking, owners: Mapping[int, Owner]) -> Ranking:
         """Order by documents and leave out texts that a better chunk has to the letter."""
         begun = perf_counter()
-        ordered = order(pool(ranking, owners, self._settings.pool_share), self._settings.per_document)
+        ordered = order(pool(ranking, owners, self._settings.pool_share), self._settings.crowding)
         dropped = repeated_hashes([chunk for chunk, _ in ordered], owners)
         left = [entry for entry in ordered if entry[0] not in dropped]
         search.trace.stage("pool", begun, len(ranking), left, dropped)

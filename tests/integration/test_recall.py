@@ -213,11 +213,16 @@ async def test_copies_of_a_memo_are_shown_once(index: Index) -> None:
 
 
 async def test_one_long_document_does_not_crowd_out_the_others(index: Index) -> None:
-    sections = [f"## Part {n}\n\n{' '.join(random.Random(n).sample(WORDS, 30))} transfer ledger.\n" for n in range(60)]
-    await index.add({"long.md": f"# Long\n\n{''.join(sections)}".encode()})
-    found = await _ask(index, "transfer ledger", k=8)
-    assert _paths(found).count("long.md") <= RecallSettings().per_document
-    alone = await _ask(index, "transfer ledger", k=8, filters=Filters(path="long.md"))
+    words = [" ".join(random.Random(n).sample(WORDS, 30)) for n in range(60)]
+    long = "".join(f"## Part {n}\n\n{text} freeze rollout.\n\n" for n, text in enumerate(words[5:]))
+    short = {f"short/{n}.md": f"# Short {n}\n\n{text} freeze rollout.\n".encode() for n, text in enumerate(words[:3])}
+    await index.add({"long.md": f"# Long\n\n{long}".encode(), **short})
+    crowded = await _ask(index, "freeze rollout", k=8, settings=RecallSettings(crowding=0))
+    found = await _ask(index, "freeze rollout", k=8)
+    assert not short.keys() <= set(_paths(crowded))
+    assert short.keys() <= set(_paths(found))
+    assert _paths(found).count("long.md") > 1
+    alone = await _ask(index, "freeze rollout", k=8, filters=Filters(path="long.md"))
     assert _paths(alone) == ["long.md"] * 8
 
 

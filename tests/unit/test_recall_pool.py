@@ -58,28 +58,26 @@ def test_where_a_stages_scale_begins_makes_no_difference(
     assert after == pytest.approx(before, abs=1e-9)
 
 
-@given(scores, st.integers(1, 4))
-def test_every_candidate_is_shown_once_and_no_document_crowds_out_the_others(
-    rows: list[tuple[int, float]], per_document: int
-) -> None:
+@given(scores, st.floats(0, 1))
+def test_every_candidate_is_shown_once_best_score_first(rows: list[tuple[int, float]], crowding: float) -> None:
     owners = {number: ChunkOwner(document, 0, (1, 1), "") for number, (document, _) in enumerate(rows)}
-    shown = [chunk for chunk, _ in order(pool([(n, s) for n, (_, s) in enumerate(rows)], owners, 0.3), per_document)]
-    assert sorted(shown) == list(range(len(rows)))
-    kept = sum(min(per_document, count) for count in _counts([document for document, _ in rows]))
-    first = [owners[chunk].document_id for chunk in shown[:kept]]
-    assert max(_counts(first)) <= per_document
-    assert set(first) == {document for document, _ in rows}
+    documents = pool([(number, score) for number, (_, score) in enumerate(rows)], owners, 0.3)
+    shown = order(documents, crowding)
+    assert sorted(chunk for chunk, _ in shown) == list(range(len(rows)))
+    assert [score for _, score in shown] == sorted((score for _, score in shown), reverse=True)
+    first = list(dict.fromkeys(owners[chunk].document_id for chunk, _ in shown))
+    assert first == [evidence.document_id for evidence in documents]  # crowding never turns documents around
 
 
-def _counts(documents: list[int]) -> list[int]:
-    return [documents.count(document) for document in set(documents)]
-
-
-def test_a_chunk_is_shown_at_its_documents_score_less_what_it_is_worse_than_its_best() -> None:
-    documents = [Evidence(10, 1.0, ((1, 0.9), (2, 0.7), (3, 0.6))), Evidence(20, 0.95, ((4, 0.95),))]
-    assert order(documents, per_document=2) == [
+def test_further_chunks_of_a_document_are_set_back_by_a_share_of_the_range() -> None:
+    documents = [Evidence(10, 1.0, ((1, 0.9), (2, 0.85), (3, 0.84))), Evidence(20, 0.8, ((4, 0.8), (5, 0.4)))]
+    assert order(documents, crowding=0.2) == [
         (1, 1.0),
-        (4, 0.95),
-        (2, pytest.approx(0.8)),
-        (3, pytest.approx(0.7)),
+        (2, pytest.approx(0.95 - 0.1)),
+        (4, 0.8),
+        (3, pytest.approx(0.94 - 0.2)),
+        (5, pytest.approx(0.4 - 0.1)),
     ]
+    assert [chunk for chunk, _ in order(documents, crowding=0)] == [1, 2, 3, 4, 5]
+    assert [chunk for chunk, _ in order(documents, crowding=1)] == [1, 4, 2, 3, 5]
+    assert order([], crowding=0.2) == []
