@@ -41,7 +41,7 @@ OnMessage = Callable[[Msg], Awaitable[None]]
 OnState = Callable[[str], None]
 """Told ``connected``, ``reconnecting`` and ``closed``."""
 
-_DENIED = re.compile(r"permissions violation for (publish|subscription) to \"([^\"]+)\"", re.IGNORECASE)
+_DENIED = re.compile(r"permissions violation for (publish|subscription) to \"([^\"]+)\"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +172,12 @@ class Connection:
 
         Raises RefusedError when the server does not permit it.
         """
-        self._refused_subscriptions.discard(subject)
+        self._refused_subscriptions.discard(subject.lower())
         with self.guarded(f"subscribing to {subject}"):
             subscription = await self.client.subscribe(subject, queue=queue, cb=on_message)
             try:
                 await self.client.flush()
-                if subject in self._refused_subscriptions:
+                if subject.lower() in self._refused_subscriptions:
                     raise not_permitted("subscribe to", subject)
             except BaseException:
                 with anyio.CancelScope(shield=True):
@@ -241,15 +241,15 @@ class Connection:
 
     async def on_error(self, error: Exception) -> None:
         """Give an error that nats-py met in the background to whom it belongs, else log it."""
-        denied = _DENIED.search(str(error))
+        denied = _DENIED.search(str(error).lower())  # nats-py gives them in lower case, subject and all
         if denied is None:
             self._log(error)
-        elif denied[1].lower() == "subscription":
+        elif denied[1] == "subscription":
             self._refused_subscriptions.add(denied[2])
         else:
-            concerned = [waiter for waiter in self._waiters if waiter.subject == denied[2]]
+            concerned = [waiter for waiter in self._waiters if waiter.subject.lower() == denied[2]]
             for waiter in concerned:
-                waiter.fail(not_permitted("publish to", denied[2]))
+                waiter.fail(not_permitted("publish to", waiter.subject))
             if not concerned:
                 log.error("NATS refused a message: %s", error)
 
