@@ -70,11 +70,11 @@ class RecallClient:
             await self._connection.aclose()
             self._connection = None
 
-    async def search(self, request: wire.SearchRequest | str, **fields: Any) -> wire.SearchReply:
+    async def search(self, request: wire.SearchRequest | str | None = None, **fields: Any) -> wire.SearchReply:
         """Find the passages that best answer a query."""
         return await self._ask("search", _of(wire.SearchRequest, request, "query", fields), wire.SearchReply)
 
-    async def get(self, request: wire.GetRequest | str, **fields: Any) -> wire.GetReply:
+    async def get(self, request: wire.GetRequest | str | None = None, **fields: Any) -> wire.GetReply:
         """Fetch one document whole, by path, ``repo:path`` or a hit's id."""
         return await self._ask("get", _of(wire.GetRequest, request, "ref", fields), wire.GetReply)
 
@@ -91,7 +91,7 @@ class RecallClient:
         body = _of(wire.ReindexRequest, request, "", fields)
         return await self._ask("reindex", body, wire.ReindexReply, LONG_DEADLINE_S, repeatable=False)
 
-    async def repo_add(self, request: wire.RepoAddRequest | str, **fields: Any) -> wire.RepoReply:
+    async def repo_add(self, request: wire.RepoAddRequest | str | None = None, **fields: Any) -> wire.RepoReply:
         """Watch a directory."""
         body = _of(wire.RepoAddRequest, request, "path", fields)
         return await self._ask("repo.add", body, wire.RepoReply, repeatable=False)
@@ -100,12 +100,12 @@ class RecallClient:
         """List the repos."""
         return await self._ask("repo.list", _of(wire.RepoListRequest, request, "", fields), wire.RepoListReply)
 
-    async def repo_remove(self, request: wire.RepoRemoveRequest | str, **fields: Any) -> wire.RepoReply:
+    async def repo_remove(self, request: wire.RepoRemoveRequest | str | None = None, **fields: Any) -> wire.RepoReply:
         """Stop watching a repo and drop it from the index."""
         body = _of(wire.RepoRemoveRequest, request, "name", fields)
         return await self._ask("repo.remove", body, wire.RepoReply, LONG_DEADLINE_S, repeatable=False)
 
-    async def forget(self, request: wire.ForgetRequest | str, **fields: Any) -> wire.ForgetReply:
+    async def forget(self, request: wire.ForgetRequest | str | None = None, **fields: Any) -> wire.ForgetReply:
         """Keep a document out of the index, or let it back in."""
         body = _of(wire.ForgetRequest, request, "ref", fields)
         return await self._ask("forget", body, wire.ForgetReply, repeatable=False)

@@ -68,7 +68,7 @@ class EventHistory:
         """
         filters = _filters(topic)
         state = (await stream_info(self._connection, subjects.EVENT_STREAM))["state"]
-        first, last = int(state["first_seq"]), int(state["last_seq"])
+        first, last = max(int(state["first_seq"]), 1), int(state["last_seq"])
         if since is not None:
             return await self._read(max(first, since + 1), filters, limit, newest=False) if since < last else ()
         width = limit

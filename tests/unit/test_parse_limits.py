@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 import pytest
@@ -46,9 +47,19 @@ PATTERNS = {
 
 
 def seconds(text: str, path: str) -> float:
-    begun = time.process_time()
+    """Return the time of this thread's work, the least of two, without what the collector had to do."""
+    gc.collect()
+    gc.disable()
+    try:
+        return min(_once(text, path) for _ in range(2))
+    finally:
+        gc.enable()
+
+
+def _once(text: str, path: str) -> float:
+    begun = time.thread_time()
     parse(path, text.encode(), ChunkPolicy(), word_pieces, 256)
-    return time.process_time() - begun
+    return time.thread_time() - begun
 
 
 @pytest.mark.parametrize("name", PATTERNS)
