@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from recalld.errors import UsageError
 from recalld.model import Filters
 from recalld.store.text import escape_all
 
@@ -57,24 +58,41 @@ def where(filters: Filters, first: int) -> Where:
 def glob_to_regex(glob: str) -> str:
     """Return a glob as a regular expression over a whole path.
 
-    ``*`` and ``?`` stay within a folder, ``**`` crosses folders, ``[...]`` is a set. A glob without a slash matches the
-    file's name in any folder; one that ends in a slash matches all below.
+    ``*`` and ``?`` stay within a folder, ``**`` crosses folders, ``[...]`` is a set and ``[!...]`` its opposite; a
+    bracket that closes nowhere is a bracket. A glob without a slash matches the file's name in any folder; one that
+    ends in a slash matches all below. Raises UsageError for a set with a range that runs backwards.
     """
     glob = glob.removeprefix("./")
     if glob.endswith("/"):
         glob += "**"
     prefix = "(.*/)?" if "/" not in glob else ""
-    return f"^{prefix}{''.join(_piece(piece) for piece in re.split(_PIECES, glob) if piece)}$"
+    return f"^{prefix}{''.join(_piece(piece) for piece in _PIECES.split(glob) if piece)}$"
 
 
-_PIECES = re.compile(r"(\*\*/|\*\*|\*|\?|\[!?[^]]+\])")
+_SET = re.compile(r"\[(?>!?)(?:\][^]]*|[^]]+)\]")
+_PIECES = re.compile(rf"(\*\*/|\*\*|\*|\?|{_SET.pattern})")
+_RANGES = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 _WILD = {"**/": "(.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 def _piece(piece: str) -> str:
     if piece in _WILD:
         return _WILD[piece]
-    if piece.startswith("[") and piece.endswith("]") and len(piece) > 2:
-        body = piece[1:-1].replace("\\", "\\\\").replace("[", "\\[")
-        return f"[^{body[1:]}]" if body.startswith("!") else f"[{body}]"
+    if _SET.fullmatch(piece):
+        return _set(piece)
     return re.sub(r"([.^$*+?()\[\]{}|\\])", r"\\\1", piece)
+
+
+def _set(piece: str) -> str:
+    """Return a set with each character by its number: dialects differ in which ones are special."""
+    negated = piece.startswith("[!")
+    body = ""
+    for low, high, single in _RANGES.findall(piece[2:-1] if negated else piece[1:-1]):
+        if low > high:
+            raise UsageError(f"the glob has a range that runs backwards: {piece}", suggestion=f"write {high}-{low}")
+        body += _number(single) if single else f"{_number(low)}-{_number(high)}"
+    return f"[^/{body}]" if negated else f"[{body}]"
+
+
+def _number(character: str) -> str:
+    return f"\\U{ord(character):08x}"

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from recalld.errors import UsageError
 from recalld.model import ChunkVectors, Filters, Position
 from recalld.store import Store
 from recalld.store.filters import glob_to_regex
@@ -119,6 +120,23 @@ async def test_filters_hold_in_both_legs(store: Store) -> None:
         ("[!a]*.md", "b.md", True),
         ("a+(b).md", "a+(b).md", True),
         ("a.md", "axmd", False),
+        ("[!]", "[!]", True),
+        ("[!]", "a", False),
+        ("[]a].md", "].md", True),
+        ("[!]a].md", "b.md", True),
+        ("[!]a].md", "].md", False),
+        ("a[b-d-f].md", "a-.md", True),
+        ("a[b-d-f].md", "ae.md", False),
+        ("a[^b].md", "ab.md", True),
+        ("[[:alpha:]].md", ":].md", True),
+        ("[\\].md", "\\.md", True),
+        ("[abc*", "[abcd", True),
+        ("docs[/]a.md", "docs/a.md", True),
+        ("docs[!x]a.md", "docs/a.md", False),
+        ("\\d.md", "1.md", False),
+        ("(", "(", True),
+        ("*" * 500 + "z", "a" * 200, False),
+        ("[*" * 500, "a", False),
     ],
 )
 async def test_globs(store: Store, glob: str, path: str, matches: bool) -> None:
@@ -126,6 +144,12 @@ async def test_globs(store: Store, glob: str, path: str, matches: bool) -> None:
     await write(store, repo, generation, path, "fox")
     found = await store.lexical.search(generation, ["fox"], 1, Filters(path=glob))
     assert bool(found) is matches, glob_to_regex(glob)
+
+
+@pytest.mark.parametrize("glob", ["[z-a]", "a/[0-9b-a].md", "[!9-0]"])
+def test_a_backwards_range_is_the_callers_fault(glob: str) -> None:
+    with pytest.raises(UsageError, match="runs backwards"):
+        glob_to_regex(glob)
 
 
 async def test_above_a_size_an_index_finds_the_same(store: Store, postgres: str) -> None:
