@@ -34,6 +34,7 @@ from recalld.serve.repos import RepoVerbs
 from recalld.serve.search import SearchVerb
 from recalld.serve.status import Freshness, StatusVerbs
 from recalld.settings import RepoSettings
+from recalld.watch.ports import Ports
 from recalld.watch.roster import Roster
 from recalld.watch.watcher import Watcher
 
@@ -137,9 +138,8 @@ class WatchRole:
         self._node = node
         connection, name = node.foundation.connection, node.settings.node.name
         index = RemoteIndex(connection, name)
-        self.watcher = Watcher(
-            name, node.settings.watch, index, IngestPublisher(connection), index, is_binary=is_binary
-        )
+        ports = Ports(name, index, IngestPublisher(connection), index, is_binary)
+        self.watcher = Watcher(node.settings.watch, ports)
         self._roster = Roster(_Register(node), self.watcher)
         self._scans = ScanServer(connection, name, self.watcher.scan)
         node.watcher = self.watcher

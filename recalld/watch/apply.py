@@ -10,7 +10,7 @@ import hashlib
 import logging
 import os
 import stat
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -26,11 +26,12 @@ from recalld.errors import (
     UnreachableError,
 )
 from recalld.model import DocumentState, ManifestEntry, Operation, Position, Severity, Snapshot
+from recalld.settings import WatchSettings
 from recalld.watch.beliefs import Beliefs
 from recalld.watch.compare import Action, Disk, Presence, compare, is_racy
-from recalld.watch.disk import Problem, Root, RootGoneError, Sight, file_stat, look, printable, unreadable
+from recalld.watch.disk import Identity, Problem, Root, RootGoneError, Sight, file_stat, look, printable, unreadable
 from recalld.watch.ignore import Rules
-from recalld.watch.ports import Clock, Publisher
+from recalld.watch.ports import Ports
 
 log = logging.getLogger(__name__)
 
@@ -41,11 +42,16 @@ _READ_ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A path to look at, with the index's row for it. ``listed`` says that a scan just proved that it is gone."""
+    """A path to look at, with the index's row for it.
+
+    ``listed`` says that a scan just proved that it is gone. ``reread`` has its content read whatever its stat says;
+    ``force`` also gives a failed file another try.
+    """
 
     path: str
     known: ManifestEntry | None
     listed: bool = False
+    reread: bool = False
     force: bool = False
 
 
@@ -64,9 +70,9 @@ class Outcome(StrEnum):
 class Tally:
     """What became of many paths.
 
-    ``deferred`` are deletions left for later, ``failed`` what was not done because of ``error``. ``gone`` paths are
-    absent and ``directories`` exist as such: below both there may be more to look at. ``instead`` names the paths that
-    others turned out to be links to.
+    ``deferred`` are deletions left for later, ``failed`` what was not done because of ``error``. ``directories`` exist
+    as such and ``others`` are no directories (any more): below both there may be more to look at. ``instead`` names the
+    paths that others turned out to be links to, and ``listed`` the directories that scans saw.
     """
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
@@ -74,9 +80,10 @@ class Tally:
     failed: list[Work] = field(default_factory=list)
     error: Exception | None = None
     problems: dict[str, Problem] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
+    others: set[str] = field(default_factory=set)
     directories: set[str] = field(default_factory=set)
     instead: set[str] = field(default_factory=set)
+    listed: dict[str, Identity] = field(default_factory=dict)
     last: Position | None = None
 
     def count(self, outcome: Outcome) -> int:
@@ -90,9 +97,10 @@ class Tally:
         self.failed += other.failed
         self.error = self.error or other.error
         self.problems.update(other.problems)
-        self.gone |= other.gone
+        self.others |= other.others
         self.directories |= other.directories
         self.instead |= other.instead
+        self.listed |= other.listed
         if other.last is not None:
             self.last = other.last
 
@@ -105,31 +113,35 @@ class _Seen:
     action: Action
     content: bytes | None = None
 
+    @property
+    def is_racy(self) -> bool:
+        """Tell whether the file may have been written once more under the stat that it was read with."""
+        disk = self.sight.disk
+        return self.content is not None and disk.stat is not None and is_racy(disk.stat, disk.observed_ns)
+
 
 class Applier:
-    """Does the work of one repo. ``rules`` and ``commit`` are replaced by the owner as they change."""
+    """Does the work of one repo. ``rules`` and ``commit`` are replaced by the owner as they change.
+
+    ``unsettled`` maps files that were read so soon after a write that the next one may not show in their stat to when
+    that was (monotonic); the owner has them read again a little later.
+    """
 
     def __init__(
         self,
         repo: str,
         root: Root,
         rules: Rules,
-        publisher: Publisher,
         beliefs: Beliefs,
-        *,
-        max_bytes: int,
-        concurrency: int,
-        clock: Clock,
-        agent: str = "",
-        is_binary: Callable[[bytes], bool] = lambda content: False,
-        limiter: CapacityLimiter | None = None,
+        ports: Ports,
+        settings: WatchSettings,
+        limiter: CapacityLimiter,
     ) -> None:
         self.rules = rules
         self.commit: str | None = None
         self.unsettled: dict[str, float] = {}
-        self._repo, self._root, self._publisher, self._beliefs = repo, root, publisher, beliefs
-        self._max_bytes, self._concurrency, self._clock, self._agent = max_bytes, concurrency, clock, agent
-        self._is_binary, self._limiter = is_binary, limiter
+        self._repo, self._root, self._beliefs, self._ports, self._limiter = repo, root, beliefs, ports, limiter
+        self._max_bytes, self._concurrency = settings.max_file_bytes, settings.concurrency
         self._locks: dict[str, tuple[Lock, int]] = {}
 
     async def run(self, works: Iterable[Work], *, deletes: bool) -> Tally:
@@ -167,7 +179,10 @@ class Applier:
 
     async def _one(self, work: Work, deletes: bool, tally: Tally) -> None:
         async with self._locked(work.path):
-            work = replace(work, known=self._beliefs.believe(work.path, work.known))
+            known = self._beliefs.believe(work.path, work.known)
+            if work.reread and known is not None:
+                known = replace(known, stat=None)
+            work = replace(work, known=known)
             seen = await to_thread.run_sync(self._see, work, limiter=self._limiter)
             self._note(work.path, seen.sight, tally)
             if seen.action is Action.UPSERT:
@@ -180,15 +195,8 @@ class Applier:
             else:
                 unknown = seen.sight.disk.presence is Presence.UNKNOWN
                 tally.outcomes[work.path] = Outcome.UNREADABLE if unknown else Outcome.UNCHANGED
-
-            disk = seen.sight.disk
-            if (
-                seen.content is not None
-                and disk.stat is not None
-                and is_racy(disk.stat, disk.observed_ns)
-                and not work.force
-            ):
-                self.unsettled[work.path] = self._clock.monotonic()
+            if seen.is_racy and not work.reread:
+                self.unsettled[work.path] = self._ports.clock.monotonic()
 
     def _note(self, path: str, sight: Sight, tally: Tally) -> None:
         if sight.problem is not None:
@@ -197,8 +205,8 @@ class Applier:
             tally.instead.add(sight.instead)
         if sight.is_dir:
             tally.directories.add(path)
-        elif sight.disk.presence is Presence.ABSENT:
-            tally.gone.add(path)
+        elif sight.disk.presence is not Presence.UNKNOWN:
+            tally.others.add(path)
 
     async def _upsert(self, path: str, seen: _Seen, tally: Tally) -> None:
         disk = seen.sight.disk
@@ -211,23 +219,25 @@ class Applier:
             stat=disk.stat,
             content=None if disk.skip else seen.content,
             commit=self.commit,
-            agent=self._agent,
-            observed_at=self._clock.now(),
+            agent=self._ports.node,
+            observed_at=self._ports.clock.now(),
             skip=disk.skip,
         )
         entry = ManifestEntry(path, state, snapshot.content_hash, disk.stat, await self._publish(snapshot, tally))
-        self._beliefs.published(entry, self._clock.monotonic())
+        self._beliefs.published(entry, self._ports.clock.monotonic())
         tally.outcomes[path] = Outcome.SKIPPED if disk.skip else Outcome.CHANGED
 
     async def _delete(self, path: str, tally: Tally) -> None:
-        now = self._clock.now()
-        snapshot = Snapshot(self._repo, path, Operation.DELETE, commit=self.commit, agent=self._agent, observed_at=now)
+        now = self._ports.clock.now()
+        snapshot = Snapshot(
+            self._repo, path, Operation.DELETE, commit=self.commit, agent=self._ports.node, observed_at=now
+        )
         entry = ManifestEntry(path, DocumentState.DELETED, "", None, await self._publish(snapshot, tally))
-        self._beliefs.published(entry, self._clock.monotonic())
+        self._beliefs.published(entry, self._ports.clock.monotonic())
         tally.outcomes[path] = Outcome.DELETED
 
     async def _publish(self, snapshot: Snapshot, tally: Tally) -> Position:
-        position = await self._publisher.publish(snapshot)
+        position = await self._ports.publisher.publish(snapshot)
         if tally.last is None or position > tally.last:
             tally.last = position
         log.debug("%s %s:%s is %s", snapshot.operation, snapshot.repo, snapshot.path, position)
@@ -262,20 +272,24 @@ class Applier:
             self.rules,
             work.path,
             max_bytes=self._max_bytes,
-            now_ns=self._clock.time_ns,
+            now_ns=self._ports.clock.time_ns,
             listed=work.listed,
         )
 
     def _is_remembered(self, work: Work, disk: Disk) -> bool:
-        if work.force or disk.stat is None:
+        if work.force or work.reread or disk.stat is None:
             return False
         known = self._beliefs.hash_of(work.path, disk.stat)
         return known is not None and compare(replace(disk, content_hash=known), work.known) is Action.NOTHING
 
     def _read(self, path: str, disk: Disk) -> tuple[bytes, bool]:
-        """Return the content, one byte over the cap at most, and whether the file is still as it was looked at."""
+        """Return the content, one byte over the cap at most, and whether the file is still as it was looked at.
+
+        Raises FileNotFoundError when another file stands there now: what was looked at may be read, nothing else.
+        """
         with open(self._root.full(path), "rb", buffering=0, opener=_no_wait) as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            opened = os.fstat(stream.fileno())
+            if not stat.S_ISREG(opened.st_mode) or (disk.stat and opened.st_ino != disk.stat.inode):
                 raise FileNotFoundError(path)
             content = _read_at_most(stream.fileno(), self._max_bytes + 1)
             still = file_stat(os.fstat(stream.fileno())) == disk.stat
@@ -287,7 +301,7 @@ class Applier:
             sight.disk,
             stat=sight.disk.stat if still else None,
             content_hash=content_hash,
-            skip="binary" if self._is_binary(content) else None,
+            skip="binary" if self._ports.is_binary(content) else None,
         )
         action = compare(disk, work.known, force=work.force)
         if action is Action.NOTHING and disk.stat is not None:

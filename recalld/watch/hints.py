@@ -15,25 +15,28 @@ PER_DIRECTORY = 128
 
 @dataclass(slots=True)
 class Hints:
-    """Paths of one repo to look at. ``lost`` means that there may be others, ``rules`` that ignore files changed,
-    ``git`` that git did something, ``root`` that something happened to the root itself."""
+    """Paths of one repo to look at.
+
+    ``stale`` are watched directories to which something happened themselves: their watch may be dead ("" is the root).
+    ``lost`` means that there may be other changes, ``rules`` that ignore files changed, ``git`` that git did something.
+    """
 
     paths: set[str] = field(default_factory=set)
+    stale: set[str] = field(default_factory=set)
     lost: bool = False
     rules: bool = False
     git: bool = False
-    root: bool = False
 
     def add(self, other: Hints) -> None:
         """Take in another source's or a later batch's hints."""
         self.paths |= other.paths
+        self.stale |= other.stale
         self.lost |= other.lost
         self.rules |= other.rules
         self.git |= other.git
-        self.root |= other.root
 
     def __bool__(self) -> bool:
-        return bool(self.paths) or self.lost or self.rules or self.git or self.root
+        return bool(self.paths or self.stale) or self.lost or self.rules or self.git
 
 
 def collapse(paths: Iterable[str], storm: int, per_directory: int = PER_DIRECTORY) -> tuple[set[str], set[str]]:

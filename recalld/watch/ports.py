@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -65,3 +65,15 @@ class Clock:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     time_ns: Callable[[], int] = time.time_ns
     monotonic: Callable[[], float] = time.monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything outside that the watching of node ``node`` works with. ``is_binary`` judges a file's content."""
+
+    node: str
+    index: ManifestSource
+    publisher: Publisher
+    observer: Observer
+    is_binary: Callable[[bytes], bool]
+    clock: Clock = field(default_factory=Clock)

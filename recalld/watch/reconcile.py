@@ -20,7 +20,7 @@ from recalld.watch.disk import Identity, Problem, Root, printable
 from recalld.watch.hints import is_below, topmost
 from recalld.watch.ignore import Rules
 from recalld.watch.plan import Plan, make_plan
-from recalld.watch.ports import Clock, ManifestSource
+from recalld.watch.ports import Ports
 from recalld.watch.reports import Reporter
 from recalld.watch.scan import Walk, scan
 
@@ -46,31 +46,29 @@ class Reconciler:
         self,
         repo: Repo,
         root: Root,
-        index: ManifestSource,
         applier: Applier,
         beliefs: Beliefs,
         reporter: Reporter,
+        ports: Ports,
         settings: WatchSettings,
-        clock: Clock,
         limiter: CapacityLimiter,
     ) -> None:
-        self._repo, self._root, self._index, self._applier = repo, root, index, applier
-        self._beliefs, self._reporter, self._settings, self._clock = beliefs, reporter, settings, clock
-        self._limiter = limiter
+        self._repo, self._root, self._applier, self._beliefs, self._reporter = repo, root, applier, beliefs, reporter
+        self._index, self._clock, self._settings, self._limiter = ports.index, ports.clock, settings, limiter
         self._good: Identity | None = None
 
     def fresh_rules(self) -> Rules:
         """Return the repo's rules with its ignore files still to be read."""
         return Rules(Path(self._root.real), self._repo.include, self._repo.exclude)
 
-    async def check(self, paths: Iterable[str], *, force: bool = False) -> Tally:
-        """Look at single paths, at what they turn out to be links to, and below those that are directories or gone."""
-        tally = await self._run(set(paths), force)
+    async def check(self, paths: Iterable[str], *, reread: bool = False, force: bool = False) -> Tally:
+        """Look at single paths, at what they turn out to be links to, and below those that are or were directories."""
+        tally = await self._run(set(paths), reread, force)
         if tally.instead - tally.outcomes.keys():
-            tally.add(await self._run(tally.instead - tally.outcomes.keys(), force))
+            tally.add(await self._run(tally.instead - tally.outcomes.keys(), reread, force))
         for directory in topmost(tally.directories):
             tally.add((await self.scan(directory)).tally)
-        for directory in topmost(tally.gone & self._beliefs.directories):
+        for directory in topmost(tally.others & self._beliefs.directories):
             tally.add(await self._drop_below(directory))
         if tally.error is None:
             deferred, tally.deferred = tally.deferred, []
@@ -78,9 +76,9 @@ class Reconciler:
         self._reporter.files(tally.problems, tally.outcomes.keys() - tally.problems.keys())
         return tally
 
-    async def _run(self, paths: set[str], force: bool) -> Tally:
+    async def _run(self, paths: set[str], reread: bool, force: bool) -> Tally:
         known = await self._entries(paths)
-        works = [Work(path, known.get(path), force=force) for path in sorted(paths)]
+        works = [Work(path, known.get(path), reread=reread, force=force) for path in sorted(paths)]
         return await self._applier.run(works, deletes=False)
 
     async def _entries(self, paths: Iterable[str]) -> dict[str, ManifestEntry]:
@@ -91,14 +89,15 @@ class Reconciler:
         return found
 
     async def _drop_below(self, directory: str) -> Tally:
-        """Publish the end of everything below a directory that is gone."""
+        """Publish the end of everything below what is no directory any more."""
         believed = self._beliefs.merge(await self._index.manifest(self._repo.name), self._clock.monotonic())
-        documents = [path for path, entry in believed.items() if is_document(entry)]
-        below = [path for path in documents if is_below(path, (directory,))]
-        if len(below) > self._settings.storm_paths and self._refuses(len(below), len(documents)):
-            self._ask(len(below), len(documents))
+        documents = {path: entry for path, entry in believed.items() if is_document(entry)}
+        drops = [Work(path, entry, listed=True) for path, entry in documents.items() if is_below(path, (directory,))]
+        lost = self._lost(drops, documents)
+        if len(drops) > self._settings.storm_paths and self._refuses(lost, len(documents)):
+            self._reporter.raise_own(self._question(lost, len(documents)))
             return Tally()
-        return await self._applier.run([Work(path, believed[path], listed=True) for path in below], deletes=True)
+        return await self._applier.run(drops, deletes=True)
 
     async def scan(
         self, under: str = "", *, allow_prune: bool = False, force: bool = False, moved: bool = False
@@ -109,22 +108,34 @@ class Reconciler:
         RootGoneError, and what the index raises when it cannot say what it holds.
         """
         began = self._clock.monotonic()
-        if not under:
-            self._applier.rules = self.fresh_rules()
+        self._applier.rules = self.fresh_rules()
         walk, believed = await self._both_sides(under)
         plan = await self._plan(walk, believed, force)
-        emptied = not (under or walk.files or walk.unlisted) and self._good != self._root.identity
-        refused = not (allow_prune or moved) and (
-            self._refuses(len(plan.drops), plan.documents) or (emptied and bool(plan.drops))
-        )
         tally = await self._applier.run(plan.works, deletes=False)
+        tally.listed = walk.directories
+        question = None if allow_prune or moved else self._doubt(walk, plan, believed, tally)
         if tally.error is None:
             deferred, tally.deferred = tally.deferred, []
-            tally.add(await self._applier.run([*deferred, *(() if refused else plan.drops)], deletes=True))
-        self._conclude(walk, plan, tally, refused)
-        took = (self._clock.monotonic() - began) * 1000
+            tally.add(await self._applier.run([*deferred, *(() if question else plan.drops)], deletes=True))
+        self._conclude(walk, plan, tally, question)
+        took_ms = round((self._clock.monotonic() - began) * 1000, 1)
         missed = await to_thread.run_sync(self._missed, walk, tally, limiter=self._limiter)
-        return Scanned(self._report(walk, plan, tally, refused, took), tally, missed)
+        return Scanned(self._report(walk, plan, tally, question, took_ms), tally, missed)
+
+    def _doubt(self, walk: Walk, plan: Plan, believed: Mapping[str, ManifestEntry], tally: Tally) -> Problem | None:
+        """Return the question to ask before the plan's documents are dropped, None where there is no doubt."""
+        if not plan.drops:
+            return None
+        emptied = not (walk.under or walk.files or walk.unlisted) and self._good != self._root.identity
+        lost = self._lost(plan.drops, believed, tally.outcomes)
+        return self._question(lost, plan.documents) if emptied or self._refuses(lost, plan.documents) else None
+
+    def _lost(self, drops: Iterable[Work], believed: Mapping[str, ManifestEntry], seen: Iterable[str] = ()) -> int:
+        """Count the drops whose content stands under no other path: the others were only moved."""
+        known = {work.path: work.known.content_hash if work.known else "" for work in drops}
+        kept = {entry.content_hash for path, entry in believed.items() if path not in known and is_document(entry)}
+        kept |= {entry.content_hash for path in seen if (entry := self._beliefs.believe(path, None)) is not None}
+        return sum(1 for content_hash in known.values() if not content_hash or content_hash not in kept)
 
     async def _both_sides(self, under: str) -> tuple[Walk, dict[str, ManifestEntry]]:
         async def walked() -> Walk:
@@ -153,31 +164,29 @@ class Reconciler:
     def _refuses(self, dropped: int, documents: int) -> bool:
         return prunes_too_much(dropped, documents, self._settings.prune_share)
 
-    def _ask(self, dropped: int, documents: int) -> Problem:
-        problem = Problem(
+    def _question(self, dropped: int, documents: int) -> Problem:
+        return Problem(
             "",
             "prune_refused",
             f"{dropped} of {documents} documents are gone from {self._root.path}; none of them was dropped",
             f"if that is right: recall reindex --repo {self._repo.name} --allow-prune",
         )
-        self._reporter.raise_own(problem)
-        return problem
 
-    def _conclude(self, walk: Walk, plan: Plan, tally: Tally, refused: bool) -> None:
+    def _conclude(self, walk: Walk, plan: Plan, tally: Tally, question: Problem | None) -> None:
         """Turn what was seen into findings, and remember that this root is the right one."""
         problems = plan.problems | tally.problems
         if tally.error is not None:
             self._reporter.files(problems, ())
         else:
             self._reporter.all_files(problems, under=walk.under)
-        if refused:
-            self._ask(len(plan.drops), plan.documents)
+        if question is not None:
+            self._reporter.raise_own(question)
         elif not walk.under and tally.error is None:
             self._reporter.clear_own("prune_refused")
             self._beliefs.trim(walk.files)
             self._good = self._root.identity
 
-    def _report(self, walk: Walk, plan: Plan, tally: Tally, refused: bool, took_ms: float) -> ScanReport:
+    def _report(self, walk: Walk, plan: Plan, tally: Tally, question: Problem | None, took_ms: float) -> ScanReport:
         problems = plan.problems | tally.problems
         skipped = {path for path, outcome in tally.outcomes.items() if outcome is Outcome.SKIPPED}
         skipped |= {path for path, problem in problems.items() if problem.code == "too_large"}
@@ -187,21 +196,12 @@ class Reconciler:
             changed=tally.count(Outcome.CHANGED),
             deleted=tally.count(Outcome.DELETED),
             skipped=len(skipped),
-            refused=len(plan.drops) if refused else 0,
+            refused=len(plan.drops) if question else 0,
             unreadable=sum(1 for problem in problems.values() if problem.code in ("unreadable", "name_not_utf8")),
-            took_ms=round(took_ms, 1),
-            error=self._error(plan, tally, refused),
+            took_ms=took_ms,
+            error=_error(tally, question),
             last_seq=tally.last.seq if tally.last else 0,
         )
-
-    def _error(self, plan: Plan, tally: Tally, refused: bool) -> ErrorBody | None:
-        if tally.error is not None:
-            left = f"{len(tally.failed)} files are still to be published: {tally.error}"
-            return ErrorBody(code="dependency", message=left, suggestion="it is tried again by itself")
-        if not refused:
-            return None
-        problem = self._ask(len(plan.drops), plan.documents)
-        return ErrorBody(code="refused", message=problem.message, suggestion=problem.hint)
 
     def _missed(self, walk: Walk, tally: Tally) -> tuple[str, ...]:
         before = walk.observed_ns - RACY_NS
@@ -223,6 +223,15 @@ class Reconciler:
 
 
 _CHANGES = frozenset({Outcome.CHANGED, Outcome.SKIPPED, Outcome.DELETED})
+
+
+def _error(tally: Tally, question: Problem | None) -> ErrorBody | None:
+    if tally.error is not None:
+        left = f"{len(tally.failed)} files are still to be published: {tally.error}"
+        return ErrorBody(code="dependency", message=left, suggestion="it is tried again by itself")
+    if question is not None:
+        return ErrorBody(code="refused", message=question.message, suggestion=question.hint)
+    return None
 
 
 async def _both(first: Callable[[], Awaitable[A]], second: Callable[[], Awaitable[B]]) -> tuple[A, B]:

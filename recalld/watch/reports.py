@@ -11,9 +11,11 @@ from datetime import datetime
 
 from anyio import Lock
 
+from recalld.errors import RecalldError
 from recalld.model import Finding, Severity
 from recalld.watch.apply import TRANSIENT
-from recalld.watch.disk import Problem
+from recalld.watch.disk import Problem, printable
+from recalld.watch.hints import is_below
 from recalld.watch.ports import Observer
 
 log = logging.getLogger(__name__)
@@ -41,17 +43,17 @@ class Reporter:
     def files(self, problems: Mapping[str, Problem], fine: Iterable[str]) -> None:
         """Note the problems of some files; those in ``fine`` have none (any more)."""
         for path in fine:
-            self._files.pop(path, None)
-        self._files.update(problems)
+            self._files.pop(printable(path), None)
+        self._files.update((problem.path, problem) for problem in problems.values())
 
     def all_files(self, problems: Mapping[str, Problem], *, under: str = "") -> None:
         """Note the problems of all files of the repo, or of those below a directory."""
         if under:
-            kept = {path: p for path, p in self._files.items() if path != under and not path.startswith(f"{under}/")}
-            self._files = kept | dict(problems)
+            self._files = {path: p for path, p in self._files.items() if path != under and not is_below(path, (under,))}
         else:
-            self._files = dict(problems)
+            self._files = {}
             self._complete = True
+        self.files(problems, ())
 
     def raise_own(self, problem: Problem) -> None:
         """Note a problem of the repo as a whole."""
@@ -68,12 +70,12 @@ class Reporter:
         return [*self._own.values(), *self._files.values()]
 
     async def flush(self) -> bool:
-        """Send what is new; tells whether all of it is sent. Waits for its turn, never raises what may pass."""
+        """Send what is new; tells whether all of it is sent. Waits for its turn; what keeps it is logged."""
         async with self._lock:
             complete, self._complete = self._complete, False
             try:
                 await self._send(complete)
-            except TRANSIENT as error:
+            except (*TRANSIENT, RecalldError) as error:
                 self._complete |= complete
                 log.warning("report on %s waits: %s", self._repo, error)
                 return False

@@ -36,13 +36,13 @@ SLICE = 1_000
 
 @dataclass(slots=True)
 class Walk:
-    """What a walk found. Below a prefix of ``unlisted`` absence is not known."""
+    """What a walk found. Below a prefix of ``unlisted`` absence is not known. ``directories`` are those it listed."""
 
     under: str = ""
     files: dict[str, FileStat] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     unlisted: list[str] = field(default_factory=list)
-    directories: int = 0
+    directories: dict[str, Identity] = field(default_factory=dict)
     observed_ns: int = 0
 
     def disk(self, path: str, max_bytes: int) -> Disk:
@@ -63,13 +63,18 @@ async def scan(
     *,
     now_ns: Callable[[], int],
     limiter: CapacityLimiter | None = None,
+    files: bool = True,
+    beat: Callable[[], None] = lambda: None,
 ) -> Walk:
-    """Walk the root, or the directory ``under`` in it. Raises RootGoneError when the root is not what it was."""
+    """Walk the root, or the directory ``under`` in it; without ``files`` only to find the directories.
+
+    ``beat`` is called after each slice. Raises RootGoneError when the root is not what it was.
+    """
     walk = Walk(under, observed_ns=now_ns())
-    steps = _Walker(root, rules, walk).steps()
+    steps = _Walker(root, rules, walk, files).steps()
     await to_thread.run_sync(root.verify, limiter=limiter)
     while await to_thread.run_sync(_take, steps, limiter=limiter):
-        pass
+        beat()
     await to_thread.run_sync(root.verify, limiter=limiter)
     return walk
 
@@ -84,8 +89,8 @@ def _take(steps: Iterator[int]) -> bool:
 
 
 class _Walker:
-    def __init__(self, root: Root, rules: Rules, walk: Walk) -> None:
-        self._root, self._rules, self._walk = root, rules, walk
+    def __init__(self, root: Root, rules: Rules, walk: Walk, files: bool) -> None:
+        self._root, self._rules, self._walk, self._files = root, rules, walk, files
         self._entered: set[Identity] = set()
         if not walk.under:
             root.followed.clear()
@@ -95,7 +100,8 @@ class _Walker:
         pending = [(self._walk.under, False)]
         while pending:
             path, linked = pending.pop()
-            if not self._enters(path, linked):
+            identity = self._enters(path, linked)
+            if identity is None:
                 continue
             try:
                 with os.scandir(self._root.full(path)) as found:
@@ -103,24 +109,24 @@ class _Walker:
             except OSError as error:
                 self._not_listed(path, error)
                 continue
-            self._walk.directories += 1
+            self._walk.directories[path] = identity
             below: list[tuple[str, bool]] = []
             for entry in entries:
                 self._visit(f"{path}/{entry.name}" if path else entry.name, entry, below)
             pending.extend(reversed(below))
             yield len(entries)
 
-    def _enters(self, path: str, linked: bool) -> bool:
+    def _enters(self, path: str, linked: bool) -> Identity | None:
         try:
             found = os.stat(self._root.full(path))
         except OSError as error:
             self._not_listed(path, error)
-            return False
+            return None
         here = identity_of(found)
         if linked and here in self._entered:
-            return False
+            return None
         self._entered.add(here)
-        return self._is_mounted(path, here[0])
+        return here if self._is_mounted(path, here[0]) else None
 
     def _is_mounted(self, path: str, device: int) -> bool:
         """Notice a directory that was a mount point and now shows what lies beneath it."""
@@ -140,6 +146,8 @@ class _Walker:
     def _visit(self, path: str, entry: os.DirEntry[str], below: list[tuple[str, bool]]) -> None:
         try:
             is_link, is_dir = entry.is_symlink(), entry.is_dir(follow_symlinks=False)
+            if not (self._files or is_dir or is_link):
+                return
             if self._rules.ignores_below(path, is_dir=is_dir) and not (
                 is_link and not self._rules.ignores_below(path, is_dir=True)
             ):
