@@ -161,11 +161,11 @@ class RepoWatch:
                 await self._look(self._tree)
 
     def _due(self) -> float:
-        """Return when there is something to do without a hint (monotonic)."""
+        """Return when there is something to do without a hint (monotonic); after a failure, when its pause is over."""
+        if self._failures:
+            return self._retry_due
         now = self._clock.monotonic()
         due = [self._scan_due, now + (ROOT_S if self._told else RETRY_S[-1])]
-        if self._failures:
-            due.append(self._retry_due)
         if self._tree is not None:
             due += [at + SETTLED_S for at in self._tree.applier.unsettled.values()]
         return min(due)

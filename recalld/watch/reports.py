@@ -38,6 +38,7 @@ class Reporter:
         self._sent: dict[str, tuple[Finding, ...]] = {}
         self._sent_facts: tuple[str | None, str | None, datetime | None] = (None, None, None)
         self._complete = False
+        self._waits = False
         self._lock = Lock()
 
     def files(self, problems: Mapping[str, Problem], fine: Iterable[str]) -> None:
@@ -77,8 +78,10 @@ class Reporter:
                 await self._send(complete)
             except (*TRANSIENT, RecalldError) as error:
                 self._complete |= complete
-                log.warning("report on %s waits: %s", self._repo, error)
+                log.log(logging.DEBUG if self._waits else logging.WARNING, "report on %s waits: %s", self._repo, error)
+                self._waits = True
                 return False
+            self._waits = False
             return True
 
     async def _send(self, complete: bool) -> None:

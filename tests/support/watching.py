@@ -158,6 +158,7 @@ class MemoryIndex:
     def _ask(self, what: str) -> None:
         self.asked[what] += 1
         if self.refuses is not None:
+            self._notify()
             raise self.refuses
 
     def _notify(self) -> None:
