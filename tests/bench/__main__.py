@@ -6,9 +6,12 @@ another. Exit status 1 when a benchmark fails to run; a bar that is missed is sa
 
 from __future__ import annotations
 
+import argparse
+import ast
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.bench.figure import Figure, show
@@ -18,20 +21,16 @@ HERE = Path(__file__).parent
 
 def main() -> int:
     """Run the named benchmarks, or all, and print one table."""
-    wanted = [name for name in sys.argv[1:] if not name.startswith("-")]
-    names = [path.stem for path in sorted(HERE.glob("bench_*.py"))]
-    unknown = {name for name in wanted if f"bench_{name}" not in names}
-    if unknown:
-        sys.stderr.write(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(names)}\n")
-        return 2
+    files = {path.stem.removeprefix("bench_"): path for path in sorted(HERE.glob("bench_*.py"))}
     figures: list[Figure] = []
     failed = []
-    for name in names:
-        if wanted and name.removeprefix("bench_") not in wanted:
-            continue
+    for name in _asked(files).names or files:
         sys.stderr.write(f"{name} ...\n")
         run = subprocess.run(
-            [sys.executable, "-m", f"tests.bench.{name}", "--json"], stdout=subprocess.PIPE, text=True, check=False
+            [sys.executable, "-m", f"tests.bench.bench_{name}", "--json"],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
         )
         if run.returncode:
             failed.append(name)
@@ -41,6 +40,26 @@ def main() -> int:
     if failed:
         sys.stderr.write(f"failed to run: {', '.join(failed)}\n")
     return 1 if failed else 0
+
+
+def _asked(files: Mapping[str, Path]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench",
+        description="Measure, against a baseline in the same run. All benchmarks without a name: about an hour.",
+        epilog="\n".join(f"{name:10}{_title(path)}" for name, path in files.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="name", help="a benchmark of the list below")
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    asked = parser.parse_args()
+    unknown = sorted(set(asked.names) - files.keys())
+    if unknown:
+        parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(files)}")
+    return asked
+
+
+def _title(path: Path) -> str:
+    return (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()[0]
 
 
 if __name__ == "__main__":
