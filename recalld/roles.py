@@ -11,7 +11,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from recalld import __version__
-from recalld.bus import wire
+from recalld.bus import internal, wire
 from recalld.bus.calls import call
 from recalld.bus.events import EventHistory, follow
 from recalld.bus.ingest import IngestConsumer, IngestPublisher
@@ -123,8 +123,8 @@ class ServeRole:
         add("repo.add", wire.RepoAddRequest, wire.RepoReply, repos.add)
         add("repo.list", wire.RepoListRequest, wire.RepoListReply, repos.list)
         add("repo.remove", wire.RepoRemoveRequest, wire.RepoReply, repos.remove)
-        add("manifest", wire.ManifestRequest, wire.ManifestReply, repos.manifest)
-        add("observe", wire.ObserveRequest, wire.ObserveReply, repos.observe)
+        add("manifest", internal.ManifestRequest, internal.ManifestReply, repos.manifest)
+        add("observe", internal.ObserveRequest, internal.ObserveReply, repos.observe)
         add("reindex", wire.ReindexRequest, wire.ReindexReply, control.reindex)
         add("events", wire.EventsRequest, wire.EventsReply, control.events)
         add("stats", wire.StatsRequest, wire.StatsReply, status.stats)

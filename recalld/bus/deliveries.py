@@ -11,7 +11,7 @@ import pydantic
 from nats.aio.msg import Msg
 
 from recalld.bus import subjects
-from recalld.bus.wire import IngestMessage
+from recalld.bus.internal import IngestMessage
 from recalld.errors import Rejected
 from recalld.model import FileStat, Operation, Position, Snapshot
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from recalld.bus import subjects, wire
+from recalld.bus import internal, subjects, wire
 from recalld.bus.calls import call
 from recalld.bus.connection import Connection
 from recalld.errors import BusyError, DependencyError, TooLargeError
@@ -35,7 +35,7 @@ class RemoteIndex:
         limit = PAGE
         while True:
             try:
-                page = await self._manifest(wire.ManifestRequest(repo=repo, after=after, limit=limit))
+                page = await self._manifest(internal.ManifestRequest(repo=repo, after=after, limit=limit))
             except TooLargeError:
                 if limit == 1:
                     raise
@@ -52,7 +52,7 @@ class RemoteIndex:
         portions = split(paths, len, PAGE)
         while portions:
             portion = portions.pop()
-            request = wire.ManifestRequest(repo=repo, paths=tuple(portion), limit=max(1, len(portion)))
+            request = internal.ManifestRequest(repo=repo, paths=tuple(portion), limit=max(1, len(portion)))
             try:
                 page = await self._manifest(request)
             except TooLargeError:
@@ -76,10 +76,14 @@ class RemoteIndex:
         complete: bool = False,
     ) -> None:
         """Store a report; a long one goes in several requests, the one that drops the others' findings first."""
-        told = split([_view(finding) for finding in findings], lambda view: len(view.model_dump_json()), PAGE)
+        told = split(
+            [wire.FindingView.model_validate(finding) for finding in findings],
+            lambda view: len(view.model_dump_json()),
+            PAGE,
+        )
         gone = split(cleared, len, PAGE)
         requests = [
-            wire.ObserveRequest(
+            internal.ObserveRequest(
                 repo=repo,
                 state=state,
                 commit=commit,
@@ -88,13 +92,13 @@ class RemoteIndex:
                 complete=complete,
             )
         ]
-        requests += [wire.ObserveRequest(repo=repo, findings=tuple(portion)) for portion in told[1:]]
-        requests += [wire.ObserveRequest(repo=repo, cleared=tuple(portion)) for portion in gone]
+        requests += [internal.ObserveRequest(repo=repo, findings=tuple(portion)) for portion in told[1:]]
+        requests += [internal.ObserveRequest(repo=repo, cleared=tuple(portion)) for portion in gone]
         for request in requests:
-            await self._ask("observe", request, wire.ObserveReply)
+            await self._ask("observe", request, internal.ObserveReply)
 
-    async def _manifest(self, request: wire.ManifestRequest) -> wire.ManifestReply:
-        return await self._ask("manifest", request, wire.ManifestReply)
+    async def _manifest(self, request: internal.ManifestRequest) -> internal.ManifestReply:
+        return await self._ask("manifest", request, internal.ManifestReply)
 
     async def _ask(self, verb: str, request: wire.Request, reply: type[R]) -> R:
         subject = subjects.request(self._node, verb)
@@ -121,19 +125,3 @@ def split(items: Sequence[T], size: Callable[[T], int], most: int) -> list[list[
 def _entry(row: tuple[str, DocumentState, str, tuple[int, int, int, int] | None, int, int]) -> ManifestEntry:
     path, state, content_hash, stat, epoch, seq = row
     return ManifestEntry(path, state, content_hash, FileStat(*stat) if stat else None, Position(epoch, seq))
-
-
-def _view(finding: Finding) -> wire.FindingView:
-    return wire.FindingView(
-        repo=finding.repo,
-        path=finding.path,
-        code=finding.code,
-        severity=finding.severity,
-        message=finding.message,
-        hint=finding.hint,
-        line=finding.line,
-        key=finding.key,
-        attempts=finding.attempts,
-        first_seen=finding.first_seen,
-        last_seen=finding.last_seen,
-    )

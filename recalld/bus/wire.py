@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 
-from recalld.model import DocumentState, Mode, Operation, Severity, State
+from recalld.model import DocumentState, Mode, Severity, State
 
 
 class Request(BaseModel):
@@ -22,9 +22,9 @@ class Request(BaseModel):
 
 
 class Reply(BaseModel):
-    """Base of all replies."""
+    """Base of all replies. ``model_validate`` takes an object with attributes of the same names, too."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, from_attributes=True)
 
 
 class ErrorBody(Reply):
@@ -81,7 +81,7 @@ class Provenance(Reply):
     commit: str | None
     indexed_at: datetime
     first_indexed_at: datetime
-    seq: int
+    seq: int = Field(validation_alias=AliasChoices("seq", AliasPath("position", "seq")))
     agent: str
 
 
@@ -419,61 +419,3 @@ class EventsReply(Reply):
     """Events, oldest first."""
 
     events: tuple[Event, ...]
-
-
-class ManifestRequest(Request):
-    """A watching node asks what the index believes of a repo, a page at a time, or of named paths."""
-
-    repo: str
-    after: str | None = None
-    paths: tuple[str, ...] | None = None
-    limit: Annotated[int, Field(ge=1, le=5_000)] = 2_000
-
-
-class ManifestReply(Reply):
-    """Compact rows: path, state, content hash, stat (size, mtime_ns, ctime_ns, inode) or None, epoch, seq."""
-
-    entries: tuple[tuple[str, DocumentState, str, tuple[int, int, int, int] | None, int, int], ...]
-    next: str | None
-
-
-class ObserveRequest(Request):
-    """A watching node reports findings about a repo's files, replacing what it said of those paths before.
-
-    ``complete`` drops the watch findings of all other paths of the repo first, whoever reported them.
-    """
-
-    repo: str
-    state: str | None = None
-    commit: str | None = None
-    scanned_at: datetime | None = None
-    findings: tuple[FindingView, ...] = ()
-    cleared: tuple[str, ...] = ()
-    complete: bool = False
-
-
-class ObserveReply(Reply):
-    """The report was stored."""
-
-    stored: int
-
-
-class IngestMessage(BaseModel):
-    """The header part of a snapshot on the ingest stream; the bytes follow inline or stand in the object store.
-
-    ``object`` names the object when the content is too big to stand inline.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    version: Literal[1] = 1
-    repo: str
-    path: str
-    operation: Operation
-    content_hash: str = ""
-    stat: tuple[int, int, int, int] | None = None
-    commit: str | None = None
-    agent: str = ""
-    observed_at: datetime
-    size: int = 0
-    object: str | None = None
-    skip: str | None = Field(None, description="why the file must not be read (too_large, binary): index it as skipped")

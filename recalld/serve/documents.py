@@ -133,35 +133,8 @@ def _document(document: StoredDocument, findings: list[Finding]) -> wire.GetRepl
             wire.ChunkView(id=str(chunk.id), heading=chunk.heading, lines=chunk.lines, tokens=chunk.tokens)
             for chunk in document.chunks
         ),
-        edges=tuple(
-            wire.EdgeView(kind=edge.kind, target=edge.target, source=edge.source, key=edge.key, line=edge.line)
-            for edge in document.edges
-        ),
-        findings=tuple(finding_view(finding) for finding in findings),
-        provenance=wire.Provenance(
-            content_hash=document.content_hash,
-            commit=document.commit,
-            indexed_at=document.indexed_at,
-            first_indexed_at=document.first_indexed_at,
-            seq=document.position.seq,
-            agent=document.agent,
-        ),
+        edges=tuple(wire.EdgeView.model_validate(edge) for edge in document.edges),
+        findings=tuple(wire.FindingView.model_validate(finding) for finding in findings),
+        provenance=wire.Provenance.model_validate(document),
         modified_at=document.modified_at,
-    )
-
-
-def finding_view(finding: Finding) -> wire.FindingView:
-    """Put a finding on the wire."""
-    return wire.FindingView(
-        repo=finding.repo,
-        path=finding.path,
-        code=finding.code,
-        severity=finding.severity,
-        message=finding.message,
-        hint=finding.hint,
-        line=finding.line,
-        key=finding.key,
-        attempts=finding.attempts,
-        first_seen=finding.first_seen,
-        last_seen=finding.last_seen,
     )

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import Any
 
-from recalld.bus import wire
+from recalld.bus import internal, wire
 from recalld.bus.subjects import is_token
 from recalld.errors import NotFoundError, UsageError
 from recalld.model import Finding, ManifestEntry, Repo
@@ -72,17 +72,17 @@ class RepoVerbs:
         await self.announce("repo.removed", {"repo": repo.name, "node": repo.node, "agent": agent})
         return wire.RepoReply(repo=_view(repo), documents=dropped)
 
-    async def manifest(self, agent: str, request: wire.ManifestRequest) -> wire.ManifestReply:
+    async def manifest(self, agent: str, request: internal.ManifestRequest) -> internal.ManifestReply:
         """Tell a watching node what the index believes, a page at a time or for named paths."""
         repo = await self._repo(request.repo)
         if request.paths is not None:
             entries = await self.store.documents.manifest_of(repo.id, request.paths)
-            return wire.ManifestReply(entries=tuple(_row(entry) for entry in entries), next=None)
+            return internal.ManifestReply(entries=tuple(_row(entry) for entry in entries), next=None)
         entries = await self.store.documents.manifest(repo.id, after=request.after, limit=request.limit)
         following = entries[-1].path if len(entries) == request.limit else None
-        return wire.ManifestReply(entries=tuple(_row(entry) for entry in entries), next=following)
+        return internal.ManifestReply(entries=tuple(_row(entry) for entry in entries), next=following)
 
-    async def observe(self, agent: str, request: wire.ObserveRequest) -> wire.ObserveReply:
+    async def observe(self, agent: str, request: internal.ObserveRequest) -> internal.ObserveReply:
         """Store what a watching node says of its repo and of single files."""
         repo = await self._repo(request.repo)
         await self.store.repos.observe(
@@ -97,7 +97,7 @@ class RepoVerbs:
             await self.store.findings.clear_others(repo.name, "watch", list(by_path))
         for path, findings in sorted(by_path.items()):
             await self.store.findings.replace(repo.name, path, "watch", findings, at=self.clock())
-        return wire.ObserveReply(stored=len(request.findings))
+        return internal.ObserveReply(stored=len(request.findings))
 
     async def _repo(self, name: str) -> Repo:
         repo = await self.store.repos.get(name)

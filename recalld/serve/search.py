@@ -94,7 +94,6 @@ def _filters(agent: str, request: wire.SearchRequest) -> Filters:
 
 def _hit(ranked: RankedChunk) -> wire.Hit:
     chunk = ranked.chunk
-    validity = declared(chunk.metadata)
     return wire.Hit(
         id=str(chunk.id),
         repo=chunk.repo,
@@ -108,20 +107,8 @@ def _hit(ranked: RankedChunk) -> wire.Hit:
         scores=dict(ranked.scores),
         confidence=None,
         verdict=UNVERIFIED,
-        validity=wire.Validity(
-            valid_from=validity.valid_from,
-            valid_until=validity.valid_until,
-            superseded_by=validity.superseded_by,
-            supersedes=validity.supersedes,
-        ),
-        provenance=wire.Provenance(
-            content_hash=chunk.content_hash,
-            commit=chunk.commit,
-            indexed_at=chunk.indexed_at,
-            first_indexed_at=chunk.first_indexed_at,
-            seq=chunk.position.seq,
-            agent=chunk.agent,
-        ),
+        validity=wire.Validity.model_validate(declared(chunk.metadata)),
+        provenance=wire.Provenance.model_validate(chunk),
     )
 
 

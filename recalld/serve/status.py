@@ -14,7 +14,6 @@ from recalld import __version__
 from recalld.bus import wire
 from recalld.errors import RecalldError
 from recalld.model import State
-from recalld.serve.documents import finding_view
 from recalld.store import Store
 
 Probe = Callable[[], Awaitable[wire.Check]]
@@ -77,7 +76,7 @@ class StatusVerbs:
             ),
             freshness=await self.freshness(),
             findings=tuple(
-                finding_view(finding)
+                wire.FindingView.model_validate(finding)
                 for finding in await self.store.findings.list(repo=request.repo, limit=request.findings)
             ),
             database_bytes=await self.store.stats.database_bytes(),

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from nats.aio.msg import Msg
 
-from recalld.bus import subjects, wire
+from recalld.bus import internal, subjects, wire
 from recalld.bus.client import RecallClient
 from recalld.bus.connection import Connection
 from recalld.bus.remote_index import RemoteIndex
@@ -55,26 +55,26 @@ class Index:
     def __init__(self, count: int, *, limit: int = 10_000) -> None:
         self.rows = {f"{number:05d}.md": row(f"{number:05d}.md", number) for number in range(count)}
         self.limit = limit
-        self.requests: list[wire.ManifestRequest] = []
-        self.observed: list[wire.ObserveRequest] = []
+        self.requests: list[internal.ManifestRequest] = []
+        self.observed: list[internal.ObserveRequest] = []
         self.agents: set[str] = set()
 
-    async def manifest(self, agent: str, request: wire.ManifestRequest) -> wire.ManifestReply:
+    async def manifest(self, agent: str, request: internal.ManifestRequest) -> internal.ManifestReply:
         self.agents.add(agent)
         self.requests.append(request)
         if min(request.limit, len(request.paths or self.rows)) > self.limit:
             raise TooLargeError("too much")
         if request.paths is not None:
             found = [self.rows[path] for path in request.paths if path in self.rows]
-            return wire.ManifestReply(entries=tuple(found), next=None)
+            return internal.ManifestReply(entries=tuple(found), next=None)
         paths = sorted(path for path in self.rows if request.after is None or path > request.after)
         page = paths[: request.limit]
         more = page[-1] if len(paths) > len(page) else None
-        return wire.ManifestReply(entries=tuple(self.rows[path] for path in page), next=more)
+        return internal.ManifestReply(entries=tuple(self.rows[path] for path in page), next=more)
 
-    async def observe(self, agent: str, request: wire.ObserveRequest) -> wire.ObserveReply:
+    async def observe(self, agent: str, request: internal.ObserveRequest) -> internal.ObserveReply:
         self.observed.append(request)
-        return wire.ObserveReply(stored=len(request.findings))
+        return internal.ObserveReply(stored=len(request.findings))
 
 
 def row(path: str, number: int) -> tuple[Any, ...]:
@@ -86,7 +86,7 @@ async def test_a_manifest_comes_whole_in_pages(nats: str) -> None:
     index = Index(4_500)
     async with (
         connected(nats, with_streams=False) as connection,
-        serving(connection, "manifest", wire.ManifestRequest, wire.ManifestReply, index.manifest),
+        serving(connection, "manifest", internal.ManifestRequest, internal.ManifestReply, index.manifest),
     ):
         found = await RemoteIndex(connection, "watcher").manifest("memory")
     assert len(found) == 4_500
@@ -105,7 +105,7 @@ async def test_pages_get_smaller_when_they_are_too_large(nats: str) -> None:
     index = Index(100, limit=40)
     async with (
         connected(nats, with_streams=False) as connection,
-        serving(connection, "manifest", wire.ManifestRequest, wire.ManifestReply, index.manifest),
+        serving(connection, "manifest", internal.ManifestRequest, internal.ManifestReply, index.manifest),
     ):
         remote = RemoteIndex(connection, "watcher")
         assert len(await remote.manifest("memory")) == 100
@@ -121,7 +121,7 @@ async def test_any_number_of_paths_of_any_length(nats: str) -> None:
     index.rows = {path: row(path, at) for at, path in enumerate(paths)}
     async with (
         connected(nats, with_streams=False) as connection,
-        serving(connection, "manifest", wire.ManifestRequest, wire.ManifestReply, index.manifest),
+        serving(connection, "manifest", internal.ManifestRequest, internal.ManifestReply, index.manifest),
     ):
         found = await RemoteIndex(connection, "watcher").entries("memory", paths)
         assert await RemoteIndex(connection, "watcher").entries("memory", []) == {}
@@ -136,7 +136,7 @@ async def test_a_long_report_goes_in_parts_and_drops_others_findings_once(nats: 
     ]
     async with (
         connected(nats, with_streams=False) as connection,
-        serving(connection, "observe", wire.ObserveRequest, wire.ObserveReply, index.observe),
+        serving(connection, "observe", internal.ObserveRequest, internal.ObserveReply, index.observe),
     ):
         await RemoteIndex(connection, "watcher").observe(
             "memory",
@@ -160,12 +160,12 @@ async def test_a_long_report_goes_in_parts_and_drops_others_findings_once(nats: 
 
 
 async def test_a_busy_index_is_a_dependency_that_comes_back(nats: str) -> None:
-    async def busy(agent: str, request: wire.ManifestRequest) -> wire.ManifestReply:
+    async def busy(agent: str, request: internal.ManifestRequest) -> internal.ManifestReply:
         raise BusyError("busy")
 
     async with (
         connected(nats, with_streams=False) as connection,
-        serving(connection, "manifest", wire.ManifestRequest, wire.ManifestReply, busy),
+        serving(connection, "manifest", internal.ManifestRequest, internal.ManifestReply, busy),
     ):
         with pytest.raises(DependencyError):
             await RemoteIndex(connection, "watcher").manifest("memory")

@@ -18,10 +18,10 @@ from recalld.bus import deliveries, service, wire
 from recalld.bus.calls import named
 from recalld.bus.connection import Address
 from recalld.bus.deliveries import Backlog, Delivery
+from recalld.bus.internal import IngestMessage
 from recalld.bus.outcomes import Ack, Again, Keep, Outcome, SetAside, decide
 from recalld.bus.remote_index import REQUEST_BYTES, split
 from recalld.bus.streams import nanoseconds
-from recalld.bus.wire import IngestMessage
 from recalld.errors import (
     DependencyError,
     NotFoundError,

@@ -1,0 +1,69 @@
+"""The messages that nodes send each other: a watcher's questions and reports, and snapshots on the ingest stream."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from recalld.bus.wire import FindingView, Reply, Request
+from recalld.model import DocumentState, Operation
+
+
+class ManifestRequest(Request):
+    """A watching node asks what the index believes of a repo, a page at a time, or of named paths."""
+
+    repo: str
+    after: str | None = None
+    paths: tuple[str, ...] | None = None
+    limit: Annotated[int, Field(ge=1, le=5_000)] = 2_000
+
+
+class ManifestReply(Reply):
+    """Compact rows: path, state, content hash, stat (size, mtime_ns, ctime_ns, inode) or None, epoch, seq."""
+
+    entries: tuple[tuple[str, DocumentState, str, tuple[int, int, int, int] | None, int, int], ...]
+    next: str | None
+
+
+class ObserveRequest(Request):
+    """A watching node reports findings about a repo's files, replacing what it said of those paths before.
+
+    ``complete`` drops the watch findings of all other paths of the repo first, whoever reported them.
+    """
+
+    repo: str
+    state: str | None = None
+    commit: str | None = None
+    scanned_at: datetime | None = None
+    findings: tuple[FindingView, ...] = ()
+    cleared: tuple[str, ...] = ()
+    complete: bool = False
+
+
+class ObserveReply(Reply):
+    """The report was stored."""
+
+    stored: int
+
+
+class IngestMessage(BaseModel):
+    """The header part of a snapshot on the ingest stream; the bytes follow inline or stand in the object store.
+
+    ``object`` names the object when the content is too big to stand inline.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    version: Literal[1] = 1
+    repo: str
+    path: str
+    operation: Operation
+    content_hash: str = ""
+    stat: tuple[int, int, int, int] | None = None
+    commit: str | None = None
+    agent: str = ""
+    observed_at: datetime
+    size: int = 0
+    object: str | None = None
+    skip: str | None = Field(None, description="why the file must not be read (too_large, binary): index it as skipped")
