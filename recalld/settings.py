@@ -210,7 +210,7 @@ class EmbedSettings(Section):
     """Auto takes OpenVINO where it is installed."""
     threads: Annotated[int, Field(ge=0)] = 0
     """Inference threads; 0: one a core."""
-    batch_tokens: Annotated[int, Field(ge=64)] = 1_024
+    batch_tokens: Annotated[int, Field(ge=64)] = 512
     """Tokens in one inference batch, padding included."""
     local_files_only: bool = False
     """Never download a model."""

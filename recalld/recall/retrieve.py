@@ -83,14 +83,19 @@ class Retriever:
         return Retrieval(hits, tuple(search.trace.stages), search.state, tuple(search.notes))
 
     async def _legs(self, search: _Search) -> list[Ranking]:
-        """Ask the legs of the mode, at once; an embedder that cannot answer leaves the lexical one."""
+        """Ask the legs of the mode, at once; an embedder that cannot answer leaves the lexical one.
+
+        Neither begins before the query is embedded: inference wants every core, and beside the lexical leg it took
+        twice as long, with the dense leg waiting for it.
+        """
         if search.mode is Mode.LEXICAL:
             return [await self._lexical(search)]
+        search.vectors = vectors = await self._embed(search)
+        if vectors is None:
+            return [await self._lexical(search)]
         if search.mode is Mode.DENSE:
-            dense = await self._dense(search)
-            return [dense if search.vectors is not None else await self._lexical(search)]
-        lexical, dense = await both(lambda: self._lexical(search), lambda: self._dense(search))
-        return [dense, lexical] if search.vectors is not None else [lexical]
+            return [await self._dense(search, vectors)]
+        return list(await both(lambda: self._dense(search, vectors), lambda: self._lexical(search)))
 
     async def _lexical(self, search: _Search) -> Ranking:
         begun = perf_counter()
@@ -104,13 +109,10 @@ class Retriever:
         search.trace.score("lexical", ranking)
         return ranking
 
-    async def _dense(self, search: _Search) -> Ranking:
-        search.vectors = await self._embed(search)
-        if search.vectors is None:
-            return []
+    async def _dense(self, search: _Search, vectors: QueryVectors) -> Ranking:
         begun = perf_counter()
         depth = max(self._settings.candidates, search.k)
-        ranking = await self._index.vectors.search(search.generation_id, search.vectors.pooled, depth, search.filters)
+        ranking = await self._index.vectors.search(search.generation_id, vectors.pooled, depth, search.filters)
         search.trace.stage("dense", begun, 1, ranking)
         search.trace.score("dense", ranking)
         return ranking
@@ -164,9 +166,8 @@ class Retriever:
         lacking = search.trace.lacking("dense", chunks)
         if search.vectors is None or not lacking:
             return
-        query = search.vectors.pooled
-        pooled = await self._index.vectors.pooled(lacking)
-        search.trace.score("dense", [(chunk, float(query @ vector)) for chunk, vector in pooled.items()])
+        cosines = await self._index.vectors.cosines(search.vectors.pooled, lacking)
+        search.trace.score("dense", list(cosines.items()))
 
     def _blend(self, search: _Search, reranked: Ranking) -> Ranking:
         begun = perf_counter()

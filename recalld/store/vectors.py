@@ -94,13 +94,19 @@ class Vectors:
             )
         return {row["chunk_id"]: np.frombuffer(row["bits"], np.uint8).reshape(-1, row["width"]) for row in rows}
 
-    async def pooled(self, chunk_ids: Sequence[int]) -> dict[int, Vector]:
-        """Return the stored vectors of chunks."""
+    async def cosines(self, vector: Vector, chunk_ids: Sequence[int]) -> dict[int, float]:
+        """Return the cosines of chunks with ``vector``, whose dimension they must have."""
+        query = HalfVector(vector.astype(np.float16))
         async with self._database.reading() as connection:
             rows = await connection.fetch(
-                "SELECT chunk_id, embedding FROM chunk_vector WHERE chunk_id = ANY($1::bigint[])", list(chunk_ids)
+                """
+                SELECT chunk_id, 1 - (embedding <=> $1) AS cosine
+                FROM chunk_vector WHERE chunk_id = ANY($2::bigint[])
+                """,
+                query,
+                list(chunk_ids),
             )
-        return {row["chunk_id"]: row["embedding"].to_numpy().astype(np.float32) for row in rows}
+        return {row["chunk_id"]: float(row["cosine"]) for row in rows}
 
 
 _LEFT_OVER = """

@@ -79,7 +79,10 @@ async def test_bits_and_vectors_come_back_as_they_went_in(store: Store) -> None:
     ((id_, _),) = await store.lexical.search(generation, ["fox"], 1, Filters())
     made = vectors("red fox")
     assert np.array_equal((await store.vectors.bits([id_]))[id_], made.bits)
-    assert np.allclose((await store.vectors.pooled([id_]))[id_], made.pooled, atol=1e-3)
+    for text in ("red fox", "grey wolf"):
+        other = vectors(text).pooled
+        cosines = await store.vectors.cosines(other, [id_, id_ + 1])
+        assert cosines == {id_: pytest.approx(float(made.pooled @ other), abs=2e-3)}
     assert await store.vectors.bits([id_ + 1]) == {}
 
 
@@ -215,7 +218,7 @@ async def test_vectors_of_any_size_are_kept_and_found(store: Store, dimension: i
     (found,) = await store.chunks.fetch([best])
     assert (found.text, round(cosine, 2)) == ("text 1", 1.0)
     assert np.array_equal((await store.vectors.bits([best]))[best], bits)
-    assert np.allclose((await store.vectors.pooled([best]))[best], pooled[1], atol=1e-3)
+    assert (await store.vectors.cosines(pooled[0], [best]))[best] == pytest.approx(pooled[1] @ pooled[0], abs=2e-3)
     hashes = [item.draft.hash for item in chunks]
     kept = (await store.cache.get("x", hashes))[hashes[0]]
     assert kept.bits is not None

@@ -23,7 +23,7 @@ class Signs:
     async def bits(self, chunk_ids: Sequence[int]) -> Mapping[int, TokenBits]:
         return {chunk: self._bits[chunk] for chunk in chunk_ids if chunk in self._bits}
 
-    async def pooled(self, chunk_ids: Sequence[int]) -> Mapping[int, Vector]:
+    async def cosines(self, vector: Vector, chunk_ids: Sequence[int]) -> Mapping[int, float]:
         raise AssertionError("reranking looks at token signs only")
 
 
