@@ -17,6 +17,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from recalld import logs
+from recalld.concurrent import fault
 from recalld.configuration import check_paths, flatten, load
 from recalld.errors import RecalldError
 from recalld.foundation import Foundation, lay
@@ -53,7 +54,7 @@ def main(config: Path | None = None, flags: Mapping[str, Any] | None = None) -> 
     try:
         anyio.run(partial(run, settings, read, Notifier.of_environment()))
     except BaseExceptionGroup as group:
-        raise _first(group) from group
+        raise fault(group) from group
     return 0
 
 
@@ -187,12 +188,3 @@ def changes(before: Settings, after: Settings) -> list[str]:
     """Return the dotted keys of the settings that differ."""
     old = dict(flatten(before))
     return [key for key, value in flatten(after) if old[key] != value]
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the error to report: ours before anyone else's."""
-    ours = group.subgroup(RecalldError)
-    found: BaseException = ours or group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found

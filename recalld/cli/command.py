@@ -160,21 +160,15 @@ def _status(body: Callable[[], int | Coroutine[Any, Any, int]], invocation: Invo
 def _run(coroutine: Coroutine[Any, Any, int]) -> int:
     import anyio
 
+    from recalld.concurrent import fault
+
     async def main() -> int:
         return await coroutine
 
     try:
         return anyio.run(main)
     except BaseExceptionGroup as group:
-        raise _only(group) from None
-
-
-def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return what a task group wrapped: one of our errors where there is one, else the first."""
-    found: BaseException = group.subgroup(RecalldError) or group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found
+        raise fault(group) from None
 
 
 def _epilog(examples: str) -> str | None:

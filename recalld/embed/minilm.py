@@ -11,7 +11,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import resources
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +22,7 @@ import numpy as np
 from anyio import CapacityLimiter, to_thread
 from tokenizers import Encoding, Tokenizer
 
+from recalld.concurrent import each
 from recalld.embed import runtime
 from recalld.embed.pooling import batches, chunk_vectors, query_vectors
 from recalld.errors import ConfigError, DependencyError
@@ -29,7 +33,7 @@ TOKEN_LIMIT = 256
 """What the model was trained for; beyond it quality falls, though up to 512 would run."""
 _FILES = ("tokenizer.json", "tokenizer_config.json")
 _SLICE = 512
-"""Texts a worker thread takes at once, so that a stop is not kept waiting."""
+"""Texts that are sorted by length together: more need memory, fewer leave more padding."""
 T = TypeVar("T")
 
 
@@ -49,7 +53,7 @@ class MiniLm:
         self._tokenizer.no_padding()
         digest = hashlib.sha256((directory / "tokenizer.json").read_bytes()).hexdigest()
         self.fingerprint = f"minilm-{MODEL_SHA256[:12]}-{digest[:12]}-mean-signs-1"
-        self._bulk_threads = CapacityLimiter(1)
+        self._bulk_threads = CapacityLimiter(runtime_.streams)
         self._query_threads = CapacityLimiter(1)
 
     @classmethod
@@ -74,25 +78,28 @@ class MiniLm:
         return [len(encoding) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[ChunkVectors]:
-        """Embed passages in a worker thread. Raises ValueError for one beyond the token limit."""
+        """Embed passages in worker threads. Raises ValueError for one beyond the token limit."""
         made: list[ChunkVectors] = []
         for start in range(0, len(texts), _SLICE):
-            part = list(texts[start : start + _SLICE])
-            made += await _in_thread(lambda part=part: self._embed(part), self._bulk_threads)  # type: ignore[misc]
+            made += await self._embed(list(texts[start : start + _SLICE]))
         return made
 
-    def _embed(self, texts: list[str]) -> list[ChunkVectors]:
-        encodings = self._tokenizer.encode_batch_fast(texts)
+    async def _embed(self, texts: list[str]) -> list[ChunkVectors]:
+        encodings = await _in_thread(partial(self._tokenizer.encode_batch_fast, texts), self._bulk_threads)
         lengths = [len(encoding) for encoding in encodings]
         if max(lengths, default=0) > self.token_limit:
             raise ValueError(f"a passage of {max(lengths)} tokens is over the limit of {self.token_limit}")
-        made: dict[int, ChunkVectors] = {}
-        for batch in batches(lengths, self._batch_tokens):
-            outputs = self._runtime.bulk(*_padded([encodings[index] for index in batch]))
-            made.update(
-                (index, chunk_vectors(output[: lengths[index]])) for index, output in zip(batch, outputs, strict=True)
-            )
-        return [made[index] for index in range(len(texts))]
+
+        async def embed(batch: list[int]) -> list[ChunkVectors]:
+            return await _in_thread(partial(self._embed_batch, [encodings[i] for i in batch]), self._bulk_threads)
+
+        order = list(batches(lengths, self._batch_tokens))
+        made = chain.from_iterable(await each(embed, order))
+        return [vectors for _, vectors in sorted(zip(chain.from_iterable(order), made, strict=True), key=itemgetter(0))]
+
+    def _embed_batch(self, encodings: Sequence[Encoding]) -> list[ChunkVectors]:
+        outputs = self._runtime.bulk(*_padded(encodings))
+        return [chunk_vectors(output[: len(encoding)]) for encoding, output in zip(encodings, outputs, strict=True)]
 
     async def embed_query(self, text: str) -> QueryVectors:
         """Embed a query in a thread of its own; beyond the token limit it is cut."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,16 +18,22 @@ _STEP = 16
 """OpenVINO compiles for each new shape, 7 to 23 ms, and keeps it: widths are multiples of this (tokens)."""
 _USUAL_QUERY = 64
 """Shapes of queries up to here are compiled while the model loads (tokens)."""
+_MOST_STREAMS = 4
+"""Each stream has memory of its own; on a machine with more cores, a stream has more than one."""
 
 Ids = NDArray[np.int64]
 """Token ids or an attention mask, shape (texts, tokens)."""
 
 
 class Runtime(Protocol):
-    """Runs a transformer. Both methods may be called from two threads at once; neither waits for the other."""
+    """Runs a transformer: batches from ``streams`` threads, and beside them one query that waits for none."""
 
     @property
     def name(self) -> str: ...
+    @property
+    def streams(self) -> int:
+        """Batches that run side by side."""
+        ...
 
     def bulk(self, ids: Ids, mask: Ids) -> NDArray[np.float32]:
         """Return the token outputs of a batch, shape (texts, tokens, dimension)."""
@@ -40,6 +48,7 @@ class OnnxRuntime:
     """ONNX Runtime, loaded by fastembed from a directory of model and tokenizer."""
 
     name = "onnx"
+    streams = 1
 
     def __init__(self, directory: Path, threads: int) -> None:
         from fastembed import TextEmbedding
@@ -74,7 +83,11 @@ class OnnxRuntime:
 
 
 class OpenVinoRuntime:
-    """OpenVINO on the same file: two compiled copies, so that a query does not queue behind a batch."""
+    """OpenVINO on the same file, compiled twice: for batches side by side, and for one query on all cores.
+
+    Batches that have a core each share no barrier, where every thread would wait for one that lost its core for a
+    moment: on two cores beside other work 1.2 times the throughput.
+    """
 
     name = "openvino"
 
@@ -85,21 +98,26 @@ class OpenVinoRuntime:
         core.set_property({"CACHE_DIR": str(directory / "openvino")})
         model = core.read_model(directory / "model.onnx")
         # The model's own quantisation is exact enough; a second one on top moved pooled vectors by 0.0005.
-        options: dict[str, Any] = {
-            "PERFORMANCE_HINT": "LATENCY",
-            "NUM_STREAMS": "1",
-            "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
-        }
+        options: dict[str, Any] = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
         if threads:
             options["INFERENCE_NUM_THREADS"] = threads
-        self._bulk = core.compile_model(model, "CPU", options).create_infer_request()
-        self._single = core.compile_model(model, "CPU", options).create_infer_request()
+        self.streams = min(threads or _cores(), _MOST_STREAMS)
+        bulk = core.compile_model(model, "CPU", {**options, "NUM_STREAMS": self.streams})
+        single = core.compile_model(model, "CPU", {**options, "NUM_STREAMS": 1})
+        self._bulk: SimpleQueue[Any] = SimpleQueue()
+        for _ in range(self.streams):
+            self._bulk.put(bulk.create_infer_request())
+        self._single = single.create_infer_request()
         for width in range(_STEP, _USUAL_QUERY + 1, _STEP):
             self.single(np.zeros((1, width), np.int64), np.ones((1, width), np.int64))
 
     def bulk(self, ids: Ids, mask: Ids) -> NDArray[np.float32]:
-        """Run a batch."""
-        return self._run(self._bulk, ids, mask)
+        """Run a batch on a stream that is free."""
+        request = self._bulk.get()
+        try:
+            return self._run(request, ids, mask)
+        finally:
+            self._bulk.put(request)
 
     def single(self, ids: Ids, mask: Ids) -> NDArray[np.float32]:
         """Run one query."""
@@ -112,6 +130,11 @@ class OpenVinoRuntime:
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         output: NDArray[np.float32] = next(iter(request.infer(inputs).values()))
         return np.array(output[:, :width])
+
+
+def _cores() -> int:
+    """Return the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def openvino_is_installed() -> bool:

@@ -9,10 +9,10 @@ from time import perf_counter
 
 import anyio
 
+from recalld.concurrent import both
 from recalld.errors import DependencyError, WarmingError
 from recalld.model import Filters, Mode, QueryVectors, RankedChunk, Retrieval, State, StoredChunk
 from recalld.recall.blend import blend
-from recalld.recall.concurrent import both
 from recalld.recall.context import Context, repeated_hashes
 from recalld.recall.fuse import fuse, shortlist
 from recalld.recall.pool import order, pool

@@ -16,6 +16,7 @@ import anyio
 from anyio import CancelScope
 from anyio.abc import TaskGroup, TaskStatus
 
+from recalld.concurrent import fault
 from recalld.settings import WatchSettings
 from recalld.watch.hints import Hints
 from recalld.watch.ports import Clock
@@ -145,7 +146,7 @@ class Keeper:
                 directories = await group.start(self._run, running, targets)
         except Exception as error:
             if last is None or last.has_ended:
-                await self._failed(_cause(error), running.polls)
+                await self._failed(fault(error), running.polls)
             self._end()
             self._asked.set()
             return
@@ -184,7 +185,7 @@ class Keeper:
                 raise
             running.has_ended = True
             if running is self._running:
-                await self._failed(_cause(error), running.polls)
+                await self._failed(fault(error), running.polls)
                 self._asked.set()
             else:
                 self._watched.deliver({target.name: Hints(lost=True) for target in targets})
@@ -210,12 +211,6 @@ class Keeper:
             return
         log.log(logging.WARNING if is_new else logging.INFO, "the event source failed: %s%s", self._reason, hint)
         await anyio.sleep(RESTART_S[min(self._failures, len(RESTART_S)) - 1])
-
-
-def _cause(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _lacks_resources(cause: BaseException) -> bool:

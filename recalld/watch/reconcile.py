@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-from anyio import CapacityLimiter, create_task_group, to_thread
+from anyio import CapacityLimiter, to_thread
 
 from recalld.bus.wire import ErrorBody, ScanReport
+from recalld.concurrent import both
 from recalld.model import ManifestEntry, Repo
 from recalld.settings import WatchSettings
 from recalld.watch.apply import Applier, Outcome, Tally, Work
@@ -26,8 +26,6 @@ from recalld.watch.scan import Walk, scan
 
 _ENTRIES = 200
 """Paths asked about in one request."""
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,7 @@ class Reconciler:
         if under and under not in self._beliefs.directories:
             walk = await walked()
             return walk, self._believed(await self._entries(walk.files), walk.files)
-        walk, manifest = await _both(walked, listed)
+        walk, manifest = await both(walked, listed)
         return walk, self._beliefs.merge(manifest, self._clock.monotonic())
 
     def _believed(self, entries: Mapping[str, ManifestEntry], paths: Iterable[str]) -> dict[str, ManifestEntry]:
@@ -232,20 +230,3 @@ def _error(tally: Tally, question: Problem | None) -> ErrorBody | None:
     if question is not None:
         return ErrorBody(code="refused", message=question.message, suggestion=question.hint)
     return None
-
-
-async def _both(first: Callable[[], Awaitable[A]], second: Callable[[], Awaitable[B]]) -> tuple[A, B]:
-    """Run two at once; the failure of one stops the other and is raised as it is."""
-    firsts: list[A] = []
-    seconds: list[B] = []
-
-    async def run_first() -> None:
-        firsts.append(await first())
-
-    try:
-        async with create_task_group() as group:
-            group.start_soon(run_first)
-            seconds.append(await second())
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return firsts[0], seconds[0]

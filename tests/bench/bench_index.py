@@ -26,10 +26,10 @@ RSS_CHUNKS = 20_000
 
 
 async def measure() -> list[Figure]:
-    """Index ``mem-til``, then fill up to 20,000 chunks and ask some questions."""
+    """Index ``mem-til``, fill up to 20,000 chunks and ask some questions; the bare runtime goes before and after."""
     if not (DATA / "mem-til").is_dir():
         return []
-    bare, chunks = await _bare(DATA / "mem-til")
+    before, chunks = await _bare(DATA / "mem-til")
     with tempfile.TemporaryDirectory() as name, short_directory() as directory:
         async with running(directory / "state", RECALLD_EMBED__MODEL="minilm") as daemon, daemon.client() as client:
             await client.search(wire.SearchRequest(query="warm up"))
@@ -44,13 +44,15 @@ async def measure() -> list[Figure]:
                 await client.search(wire.SearchRequest(query=f"how do I list files number {number}?"))
             held = sum(row.chunks for row in (await client.stats(wire.StatsRequest())).repos)
             rss = psutil.Process(daemon.pid).memory_info().rss / 2**20
+    after, _ = await _bare(DATA / "mem-til")
+    bare = (before + after) / 2
     share = whole / bare
     return [
         Figure(
             f"bulk index of mem-til ({chunks} chunks), share of the bare runtime",
             share,
             "x",
-            f"bare {bare:.0f} chunks/s, through the house {whole:.0f} chunks/s",
+            f"bare {before:.0f} before and {after:.0f} chunks/s after, through the house {whole:.0f} chunks/s",
             ">= 0.85",
             share >= 0.85,
         ),
@@ -91,7 +93,7 @@ async def _until_settled(client: RecallClient, repo: str) -> int:
             stats = await client.stats(wire.StatsRequest(repo=repo))
             if stats.repos[0].last_scan_at and not stats.freshness.pending:
                 return stats.repos[0].chunks
-            await anyio.sleep(0.1)
+            await anyio.sleep(0.5)
 
 
 if __name__ == "__main__":
