@@ -10,11 +10,10 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import resources
-from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -90,16 +89,20 @@ class MiniLm:
         if max(lengths, default=0) > self.token_limit:
             raise ValueError(f"a passage of {max(lengths)} tokens is over the limit of {self.token_limit}")
 
-        async def embed(batch: list[int]) -> list[ChunkVectors]:
-            return await _in_thread(partial(self._embed_batch, [encodings[i] for i in batch]), self._bulk_threads)
+        waiting = deque(batches(lengths, self._batch_tokens))
+        made: dict[int, ChunkVectors] = {}
 
-        order = list(batches(lengths, self._batch_tokens))
-        made = chain.from_iterable(await each(embed, order))
-        return [vectors for _, vectors in sorted(zip(chain.from_iterable(order), made, strict=True), key=itemgetter(0))]
+        def work() -> None:
+            for batch in _taken(waiting):
+                outputs = self._runtime.bulk(*_padded([encodings[index] for index in batch]))
+                for index, output in zip(batch, outputs, strict=True):
+                    made[index] = chunk_vectors(output[: lengths[index]])
 
-    def _embed_batch(self, encodings: Sequence[Encoding]) -> list[ChunkVectors]:
-        outputs = self._runtime.bulk(*_padded(encodings))
-        return [chunk_vectors(output[: len(encoding)]) for encoding, output in zip(encodings, outputs, strict=True)]
+        try:
+            await each(lambda _: _in_thread(work, self._bulk_threads), range(self._runtime.streams))
+        finally:
+            waiting.clear()
+        return [made[index] for index in range(len(texts))]
 
     async def embed_query(self, text: str) -> QueryVectors:
         """Embed a query in a thread of its own; beyond the token limit it is cut."""
@@ -112,6 +115,16 @@ class MiniLm:
 
     async def aclose(self) -> None:
         """Sessions are released with this object."""
+
+
+def _taken(waiting: deque[T]) -> Iterator[T]:
+    """Yield what is left in a queue, from which other threads take, too: none waits for the event loop in between."""
+    while True:
+        try:
+            item = waiting.popleft()
+        except IndexError:
+            return
+        yield item
 
 
 async def _in_thread(call: Callable[[], T], limiter: CapacityLimiter) -> T:

@@ -136,10 +136,9 @@ class IndexWorker:
 
     async def _embed_all(self, items: Sequence[Work], target: Target) -> None:
         """Give each item its chunks for the target's generation, embedding what no one has embedded yet."""
-        held = {}
-        for item in items:
-            assert item.repo is not None
-            held[id(item)] = await self.store.documents.known(target.generation.id, item.repo.id, item.snapshot.path)
+        places = [(item.repo.id, item.snapshot.path) for item in items if item.repo is not None]
+        known = await self.store.documents.known(target.generation.id, places)
+        held = {id(item): hashes for item, hashes in zip(items, known, strict=True)}
         wanted = {
             chunk.hash: chunk.embed_text
             for item in items

@@ -23,17 +23,22 @@ class DocumentReading:
     def __init__(self, database: Database) -> None:
         self._reads = database
 
-    async def known(self, generation_id: int, repo_id: int, path: str) -> set[str]:
-        """Return the hashes of the chunks that a generation holds of a path."""
+    async def known(self, generation_id: int, places: Sequence[tuple[int, str]]) -> list[set[str]]:
+        """Return for each place (repo id and path) the hashes of the chunks that a generation holds of it."""
         async with self._reads.session() as connection:
             rows = await connection.fetch(
                 """
-                SELECT c.hash FROM chunk c JOIN document d ON d.id = c.document_id
-                WHERE d.repo_id = $2 AND d.path = $3 AND c.generation_id = $1
+                SELECT p.place, c.hash
+                FROM unnest($2::int[], $3::text[]) WITH ORDINALITY AS p (repo_id, path, place)
+                JOIN document d ON d.repo_id = p.repo_id AND d.path = p.path
+                JOIN chunk c ON c.document_id = d.id AND c.generation_id = $1
                 """,
-                generation_id, repo_id, path,
+                generation_id, [repo_id for repo_id, _ in places], escape_all([path for _, path in places]),
             )  # fmt: skip
-        return {row["hash"] for row in rows}
+        known: list[set[str]] = [set() for _ in places]
+        for row in rows:
+            known[row["place"] - 1].add(row["hash"])
+        return known
 
     async def get(self, repo: str, path: str) -> StoredDocument | None:
         """Return a document by its path; None when nothing is held of it."""

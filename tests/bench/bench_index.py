@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -33,10 +34,10 @@ async def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory() as name, short_directory() as directory:
         async with running(directory / "state", RECALLD_EMBED__MODEL="minilm") as daemon, daemon.client() as client:
             await client.search(wire.SearchRequest(query="warm up"))
-            begun = time.perf_counter()
+            begun = datetime.now(UTC)
             await client.repo_add(wire.RepoAddRequest(path=str(DATA / "mem-til"), name="til"))
-            indexed = await _until_settled(client, "til")
-            whole = indexed / (time.perf_counter() - begun)
+            indexed, ended = await _until_settled(client, "til")
+            whole = indexed / (ended - begun).total_seconds()
             write_memos(Path(name), range(RSS_CHUNKS - chunks), words=40)
             await client.repo_add(wire.RepoAddRequest(path=name, name="more"))
             await until_indexed(client, "more", on_disk(Path(name)), timeout=900)
@@ -86,14 +87,15 @@ async def _bare(root: Path) -> tuple[float, int]:
         await embedder.aclose()
 
 
-async def _until_settled(client: RecallClient, repo: str) -> int:
-    """Wait until the first scan is done and nothing is pending; return the chunks held."""
+async def _until_settled(client: RecallClient, repo: str) -> tuple[int, datetime]:
+    """Wait until the first scan is done and nothing is pending; return the chunks held, and when the last came."""
     with anyio.fail_after(600):
         while True:
             stats = await client.stats(wire.StatsRequest(repo=repo))
-            if stats.repos[0].last_scan_at and not stats.freshness.pending:
-                return stats.repos[0].chunks
-            await anyio.sleep(0.5)
+            newest = stats.freshness.newest_indexed_at
+            if newest and stats.repos[0].last_scan_at and not stats.freshness.pending:
+                return stats.repos[0].chunks, newest
+            await anyio.sleep(1)
 
 
 if __name__ == "__main__":

@@ -151,8 +151,8 @@ async def test_a_chunk_leads_to_its_document(store: Store) -> None:
     document = await store.documents.get("memory", "a.md")
     assert document is not None
     assert await store.documents.of_chunk(document.chunks[1].id) == document
-    assert await store.documents.known(generation, repo.id, "a.md") == {sha("one"), sha("two")}
-    assert await store.documents.known(generation + 1, repo.id, "a.md") == set()
+    assert await store.documents.known(generation, [(repo.id, "a.md")]) == [{sha("one"), sha("two")}]
+    assert await store.documents.known(generation + 1, [(repo.id, "a.md")]) == [set()]
     for unknown in (0, 10**9, 1 << 62, 1 << 63, 1 << 200):
         assert await store.documents.of_chunk(unknown) is None
 

@@ -10,7 +10,7 @@ import pytest
 from recalld.errors import RetryLater
 from recalld.model import ChunkWrite, Filters, Position
 from recalld.store import Outcome, Store, StoredDocument
-from tests.support.stored import AT, add_generation, add_repo, chunk, document_write, snapshot, write
+from tests.support.stored import AT, add_generation, add_repo, chunk, document_write, sha, snapshot, write
 
 
 @pytest.fixture
@@ -113,7 +113,9 @@ async def test_a_document_goes_into_both_with_one_write(store: Store) -> None:
     new = await add_generation(store, "new")
     chunks = {old: [chunk("text", 0)], new: [chunk("text", 0), chunk("other", 1)]}
     assert await store.documents.write(document_write(repo, "a.md", chunks)) is Outcome.WRITTEN
-    assert await store.documents.known(old, repo.id, "a.md") < await store.documents.known(new, repo.id, "a.md")
+    places = [(repo.id, "a.md"), (repo.id, "b.md")]
+    assert await store.documents.known(old, places) == [{sha("text")}, set()]
+    assert await store.documents.known(new, places) == [{sha("text"), sha("other")}, set()]
     assert await store.generations.switch(new)
 
 
