@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
+import anyio.from_thread
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from recalld.concurrent import each
 from recalld.embed.factory import make_embedder
 from recalld.embed.hashing import HashingEmbedder
 from recalld.embed.maxsim import maxsim
 from recalld.embed.minilm import MiniLm, prepare
 from recalld.embed.pooling import batches
 from recalld.embed.protocol import Embedder
-from recalld.embed.runtime import openvino_is_installed
+from recalld.embed.runtime import Ids, OnnxRuntime, openvino_is_installed
 from recalld.errors import ConfigError, DependencyError
 from recalld.settings import EmbedSettings
 
@@ -48,6 +52,41 @@ async def test_meaning_is_near(minilm: Embedder) -> None:
     assert query.tokens is not None
     scores = maxsim(query.tokens, [chunk.bits for chunk in made if chunk.bits is not None])
     assert scores[0] == scores.max()
+
+
+async def test_loads_at_once_get_each_its_own(minilm: Embedder) -> None:
+    alone = [await minilm.embed_documents([text]) for text in TEXTS]
+    at_once = await each(minilm.embed_documents, [TEXTS, TEXTS[::-1], []])
+    for made, wanted in zip(at_once, (alone, alone[::-1], []), strict=True):
+        for chunk, (single,) in zip(made, wanted, strict=True):
+            assert float(chunk.pooled @ single.pooled) > 0.9999
+
+
+async def test_a_cancelled_load_embeds_no_more(cache: Path) -> None:
+    begun, go_on = anyio.Event(), threading.Event()
+
+    class Held(OnnxRuntime):
+        """Says when a batch has come, and holds it."""
+
+        streams = 2
+        batches = 0
+
+        def bulk(self, ids: Ids, mask: Ids) -> NDArray[np.float32]:
+            self.batches += 1
+            anyio.from_thread.run_sync(begun.set)
+            go_on.wait(60)
+            return super().bulk(ids, mask)
+
+    runtime = Held(prepare(cache), 0)
+    embedder = MiniLm(prepare(cache), runtime, batch_tokens=64)
+    async with anyio.create_task_group() as group:
+        group.start_soon(embedder.embed_documents, TEXTS)
+        await begun.wait()
+        group.cancel_scope.cancel()
+    go_on.set()
+    (made,) = await embedder.embed_documents(TEXTS[:1])
+    assert made.pooled.shape == (384,)
+    assert runtime.batches <= runtime.streams + 1
 
 
 async def test_a_text_too_long_is_refused_and_a_query_is_cut(minilm: Embedder) -> None:
