@@ -7,6 +7,7 @@ server with JetStream and nothing of value in it) take the place of the embedded
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator
 
 import pytest
@@ -15,6 +16,12 @@ from recalld.embedded.postgres import EmbeddedPostgres
 from tests.support.directories import short_directory
 from tests.support.nats import emptied_nats, fresh_nats
 from tests.support.postgres import FAST, drop_database, fresh_database, make_template
+
+
+def pytest_configure() -> None:
+    """Let the programs that tests start be interrupted: a shell's background job passes on that it ignores SIGINT."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
