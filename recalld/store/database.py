@@ -42,7 +42,13 @@ def translated() -> Iterator[None]:
         raise SchemaError(f"the database has another schema: {error}", suggestion=_MIGRATE) from error
     except (asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError) as error:
         raise DependencyError(f"the connection to Postgres was lost: {error}") from error
-    except (asyncpg.InsufficientResourcesError, asyncpg.ReadOnlySQLTransactionError) as error:
+    except asyncpg.InternalClientError as error:  # what asyncpg says of a connection that goes between two messages
+        raise DependencyError(f"the connection to Postgres cannot be used any more: {error}") from error
+    except (
+        asyncpg.InsufficientResourcesError,
+        asyncpg.ReadOnlySQLTransactionError,
+        asyncpg.PostgresSystemError,
+    ) as error:
         raise DependencyError(f"Postgres cannot be used: {error}") from error
     except asyncpg.InterfaceError as error:
         if isinstance(error, ValueError):  # an argument that does not fit its type
