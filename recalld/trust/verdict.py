@@ -39,5 +39,8 @@ def _text(value: Any) -> str | None:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    values = value if isinstance(value, list | tuple) else [value]
-    return tuple(str(item) for item in values if item not in (None, ""))
+    """Return the names in a value. YAML reads the wiki link ``[[0003-jobs]]`` as a list in a list."""
+    if isinstance(value, list | tuple):
+        return tuple(text for item in value for text in _texts(item))
+    text = _text(value)
+    return () if text is None else (text,)
