@@ -32,6 +32,8 @@ LITTLE_SPACE, NO_SPACE = 2 << 30, 200 << 20
 """Bytes free below which Postgres may soon, or will very soon, be in trouble."""
 MANY_DIRECTORIES = 200_000
 """Counting directories stops here."""
+_OTHERS = 0o066
+"""Permission of others to list or to change; root's Postgres, who is somebody else, must pass through."""
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
@@ -102,8 +104,8 @@ async def _state_directory(settings: Settings) -> Check:
     existing = next(place for place in (path, *path.parents) if place.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         return _failed(f"{path} cannot be written", "set node.state_dir to a directory of this user")
-    if existing == path and path.stat().st_mode & 0o077:
-        return _degraded(f"{path} is open to other users", f"chmod 700 {path}")
+    if existing == path and path.stat().st_mode & _OTHERS:
+        return _degraded(f"{path} is open to other users", f"chmod go-rw {path}")
     return _ok(str(path) if existing == path else f"{path} (will be made)")
 
 

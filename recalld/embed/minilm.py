@@ -99,7 +99,7 @@ class MiniLm:
                     made[index] = chunk_vectors(output[: lengths[index]])
 
         try:
-            await each(lambda _: _in_thread(work, self._bulk_threads), range(self._runtime.streams))
+            await each(lambda _: _in_thread(work, self._bulk_threads), range(min(self._runtime.streams, len(waiting))))
         finally:
             waiting.clear()
         return [made[index] for index in range(len(texts))]

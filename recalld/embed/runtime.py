@@ -86,7 +86,7 @@ class OpenVinoRuntime:
     """OpenVINO on the same file, compiled twice: for batches side by side, and for one query on all cores.
 
     Batches that have a core each share no barrier, where every thread would wait for one that lost its core for a
-    moment: on two cores beside other work 1.2 times the throughput.
+    moment.
     """
 
     name = "openvino"

@@ -181,6 +181,14 @@ async def test_doctor_sees_the_running_daemon(daemon: Daemon, memory: Path) -> N
     assert checks["repos"]["detail"] == "1 readable"
 
 
+@pytest.mark.parametrize(("mode", "status"), [(0o711, "ok"), (0o715, "degraded"), (0o713, "degraded")])
+async def test_doctor_lets_others_pass_but_not_look(daemon: Daemon, mode: int, status: str) -> None:
+    daemon.state_dir.chmod(mode)
+    result = await run(daemon, "recalld", "doctor", "--set", "embed.model=hashing", "--json")
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert checks["state directory"]["status"] == status
+
+
 async def test_the_readmes_python_works_as_shown(daemon: Daemon, memory: Path) -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     shown = re.search(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
