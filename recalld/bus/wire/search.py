@@ -1,0 +1,111 @@
+"""``search``: a question, and the hits with how far each may be trusted."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AliasChoices, AliasPath, Field
+
+from recalld.bus.wire.base import Reply, Request
+from recalld.model import Mode, State
+
+
+class FilterFields(Request):
+    """What narrows a search; ``path`` is a glob, ``since``/``until`` bound the file's modification time."""
+
+    repo: tuple[str, ...] = ()
+    kind: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    path: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class SearchRequest(FilterFields):
+    """Ask for the passages that best answer ``query``."""
+
+    query: Annotated[str, Field(min_length=1, max_length=8_000)]
+    k: Annotated[int, Field(ge=1, le=200)] = 8
+    mode: Mode | None = None
+    as_of: datetime | None = None
+    known_as_of: datetime | None = None
+    trace: bool = False
+    all: bool = False
+    min_seq: int | None = Field(None, description="wait (within the deadline) until this ingest sequence is indexed")
+
+
+class Validity(Reply):
+    """What the document says of its own standing."""
+
+    valid_from: str | None = None
+    valid_until: str | None = None
+    superseded_by: str | None = None
+    supersedes: tuple[str, ...] = ()
+
+
+class Provenance(Reply):
+    """Where a hit's text comes from, exactly. ``seq`` is the ingest sequence that it was indexed from."""
+
+    content_hash: str
+    commit: str | None
+    indexed_at: datetime
+    first_indexed_at: datetime
+    seq: int = Field(validation_alias=AliasChoices("seq", AliasPath("position", "seq")))
+    agent: str
+
+
+class Hit(Reply):
+    """One passage. ``lines`` are 1-based and inclusive; ``confidence`` is None where nothing is calibrated."""
+
+    id: str
+    repo: str
+    path: str
+    title: str
+    kind: str
+    lines: tuple[int, int]
+    heading: tuple[str, ...]
+    text: str
+    score: float
+    scores: dict[str, float] = Field(default_factory=dict)
+    confidence: float | None
+    verdict: str
+    validity: Validity
+    provenance: Provenance
+
+
+class TraceStage(Reply):
+    """One stage of a search. ``ranking`` lists chunk ids with their score, ``dropped`` those taken out and why."""
+
+    stage: str
+    took_ms: float
+    entered: int
+    left: int
+    ranking: tuple[tuple[str, float], ...] = ()
+    dropped: tuple[tuple[str, str], ...] = ()
+
+
+class Freshness(Reply):
+    """How far the index is behind the disk. ``stale`` counts files known to differ that are not yet queued."""
+
+    newest_indexed_at: datetime | None
+    pending: int
+    failed: int
+    stale: int
+
+
+class SearchReply(Reply):
+    """The answer to a search. ``abstained`` means that nothing trustworthy was found, and ``reason`` why."""
+
+    query: str
+    abstained: bool
+    reason: str
+    gap_warning: bool
+    calibrated: bool
+    state: State
+    notes: tuple[str, ...] = ()
+    receipt: str
+    freshness: Freshness
+    took_ms: float
+    trace: tuple[TraceStage, ...] | None = None
+    hits: tuple[Hit, ...]
