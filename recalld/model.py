@@ -151,13 +151,19 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A relation as its author wrote it, unresolved. ``source`` is where it was read: key, header, status, link."""
+    """A relation as its author wrote it, unresolved.
+
+    ``source`` is where it was read, and so how sure it is: ``key`` (frontmatter), ``header``, ``status``, ``record`` (a
+    file of ours that says it of two others), ``link``, ``prose``. ``subject`` names the document that it is about,
+    where that is not the one it stands in.
+    """
 
     kind: str
     target: str
     source: str
     key: str = ""
     line: int | None = None
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)

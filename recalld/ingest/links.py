@@ -22,7 +22,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")
 def links(lines: Lines, outline: Outline) -> Iterator[Edge]:
     """Yield the local links of a document outside code, each target once, with the line it first stands on."""
     seen: set[str] = set()
-    for line, text in _prose(lines, outline):
+    for line, text in prose_lines(lines, outline):
         if "[" not in text:
             continue
         for target in _targets(text):
@@ -33,7 +33,8 @@ def links(lines: Lines, outline: Outline) -> Iterator[Edge]:
                 return
 
 
-def _prose(lines: Lines, outline: Outline) -> Iterator[tuple[int, str]]:
+def prose_lines(lines: Lines, outline: Outline) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines of a document that are not code."""
     for section in outline.sections:
         for block in section.blocks:
             if block.kind is BlockKind.CODE:

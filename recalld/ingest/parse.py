@@ -5,7 +5,7 @@ Pure and total: any bytes give a document. Faults are findings, never exceptions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from recalld.ingest import declared, frontmatter, readers
@@ -15,14 +15,15 @@ from recalld.ingest.content import kind_of
 from recalld.ingest.decode import decode
 from recalld.ingest.frontmatter import Frontmatter
 from recalld.ingest.keys import folded
-from recalld.ingest.links import links
-from recalld.ingest.outline import Block, BlockKind, Lines, Section
+from recalld.ingest.links import links, prose_lines
+from recalld.ingest.outline import Block, BlockKind, Lines, Outline, Section
+from recalld.ingest.prose import remarks
 from recalld.ingest.report import Reporter
 from recalld.ingest.statements import gather
-from recalld.model import ParsedDocument
+from recalld.model import Edge, ParsedDocument
 
-PARSER_VERSION = 1
-"""Raised whenever the same bytes would give other chunks; a new version is a new generation."""
+PARSER_VERSION = 2
+"""Raised whenever the same bytes would give other chunks or other facts; a new version is a new generation."""
 
 _HOUSEKEEPING = frozenset(
     """
@@ -55,7 +56,7 @@ def parse(
     if reader.prose:
         headers += declared.statements(lines, outline)
     said = gather(front, headers, report)
-    edges = [*said.edges, *(links(lines, outline) if reader.prose else ())]
+    edges = [*said.edges, *(_in_text(lines, outline, said.edges) if reader.prose else ())]
     title = said.title or outline.title or PurePosixPath(path).stem or path
     outline.sections[:0] = _front_sections(front, last_header, bare=not outline.sections)
     return ParsedDocument(
@@ -70,6 +71,13 @@ def parse(
         edges=tuple(edges),
         findings=tuple(report.findings),
     )
+
+
+def _in_text(lines: Lines, outline: Outline, declared: Sequence[Edge]) -> Iterator[Edge]:
+    """Yield the links of the text, and the claims of its prose that are not those that the document declares."""
+    said = {edge.line for edge in declared}
+    yield from links(lines, outline)
+    yield from remarks((number, text) for number, text in prose_lines(lines, outline) if number not in said)
 
 
 def _front_sections(front: Frontmatter, last_header: int, *, bare: bool) -> list[Section]:

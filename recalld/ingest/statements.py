@@ -24,6 +24,9 @@ MAX_WORDS = 200
 """Tags and aliases kept of one document."""
 MAX_EDGES = 200
 
+RECORD = "supersession"
+"""Kind of the files in which recalld records that one document replaced another; keys ``old`` and ``new``."""
+
 _VALIDITY = ("valid_from", "valid_until")
 _DATE_KEY = re.compile(
     r"(?:.*_)?(?:date|created|updated|modified|reviewed|decided|stale_after)(?:_at|_on)?|.*_(?:at|on)"
@@ -39,6 +42,7 @@ MAX_LISTED_CHARS = 2_000
 _TARGET_WORD = re.compile(r"\[\[[^\[\]]+\]\]|[^\s\[\]()]+|[A-Za-z]{2,8}[ -]?\d{1,6}|\[[^\[\]]*\]\([^()\s]*\)")
 _REMARK = re.compile(r"\s+\([^()]*\)$")
 _STATUS_BY = re.compile(r"(?i)\b(?:superseded|replaced|obsoleted)(?:\s+|-)by\b[:\s]*(.+)$")
+_PARTLY = re.compile(r"(?i)\b(?:partial(?:ly)?|partly|in part)\b")
 _STATUS_OF = re.compile(r"(?i)\b(?:supersedes|replaces|obsoletes)\b[:\s]+(.+)$")
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
 
@@ -70,6 +74,7 @@ def gather(front: Frontmatter, declared: Sequence[Declared], report: Reporter) -
         if each.key not in stated:
             _note(metadata, sources, each.key, clean(each.value), "header")
         edges += _edges(each.key, _listed(each.value), "header", each.key, each.line, report)
+    edges += _record(front)
     _check_dates(metadata, front, declared, report)
     if sources:
         metadata[SOURCES] = sources
@@ -159,9 +164,17 @@ def _edges(name: str, value: Any, source: str, key: str, line: int | None, repor
 def _status_edges(value: str, key: str, line: int | None) -> Iterator[Edge]:
     for kind, pattern in (("superseded_by", _STATUS_BY), ("supersedes", _STATUS_OF)):
         if match := pattern.search(value):
+            part = " (in part)" if _PARTLY.search(value[: match.start(1)]) else ""
             for target in _texts(_listed(match.group(1).strip(" .*_"))):
                 if _is_target(target):
-                    yield Edge(kind, target, "status", key, line)
+                    yield Edge(kind, f"{target}{part}", "status", key, line)
+
+
+def _record(front: Frontmatter) -> Iterator[Edge]:
+    """Yield what a record of a supersession, a file of ours, says of two other documents."""
+    old, new = front.values.get("old"), front.values.get("new")
+    if front.values.get("kind") == RECORD and isinstance(old, str) and isinstance(new, str):
+        yield Edge("supersedes", old, "record", "old", front.lines.get("old"), subject=new)
 
 
 def _targets(value: Any, key: str, line: int | None, report: Reporter) -> Iterator[str]:

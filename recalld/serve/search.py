@@ -13,7 +13,8 @@ from recalld.bus import wire
 from recalld.model import Filters, Generation, Mode, RankedChunk, Retrieval, StageTrace, State
 from recalld.recall.retrieve import Retriever
 from recalld.store import Store
-from recalld.trust.verdict import UNVERIFIED, declared
+from recalld.trust.declared import declared
+from recalld.trust.verdict import Verdict
 
 NOT_CALIBRATED = "nothing is calibrated yet: hits are ranked, not vouched for"
 
@@ -106,7 +107,7 @@ def _hit(ranked: RankedChunk) -> wire.Hit:
         score=ranked.score,
         scores=dict(ranked.scores),
         confidence=None,
-        verdict=UNVERIFIED,
+        verdict=Verdict.UNVERIFIED,
         validity=wire.Validity.model_validate(declared(chunk.metadata)),
         provenance=wire.Provenance.model_validate(chunk),
     )
