@@ -102,7 +102,7 @@ class Generations:
             )
             for chunk in parsed.chunks
         ]
-        await self.store.generations.add(generation.id, document, chunks)
+        await self.store.generations.add(generation.id, document, parsed, chunks)
 
     def _parse(self, document: StoredDocument, embedder: Embedder) -> ParsedDocument:
         return parse(

@@ -13,6 +13,7 @@ from recalld.store.generations import Generations
 from recalld.store.lexical import Lexical
 from recalld.store.repos import Repos
 from recalld.store.rows import DocumentWrite, Outcome, StoredDocument
+from recalld.store.standings import Standings
 from recalld.store.stats import Stats
 from recalld.store.vectors import Vectors
 
@@ -32,6 +33,7 @@ class Store:
         self.chunks = Chunks(database)
         self.findings = Findings(database)
         self.cache = EmbeddingCache(database)
+        self.standings = Standings(database)
         self.stats = Stats(database)
 
     @classmethod

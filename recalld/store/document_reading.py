@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from recalld.errors import UsageError
-from recalld.model import DocumentState, Edge, FileStat, ManifestEntry, Position
+from recalld.model import DocumentState, FileStat, ManifestEntry, Position
 from recalld.store.database import Connection, Database
+from recalld.store.edges import edge_of
 from recalld.store.rows import DocumentChange, StoredDocument, StoredPassage
 from recalld.store.text import escape_all, unescape_all
 
@@ -140,7 +141,7 @@ def document_of(row: Any, chunks: Sequence[Any] = (), edges: Sequence[Any] = ())
             )
             for chunk in chunks
         ),
-        edges=tuple(Edge(edge["kind"], edge["target"], edge["source"], edge["key"], edge["line"]) for edge in edges),
+        edges=tuple(map(edge_of, edges)),
         content_hash=row["text_hash"],
         commit=row["text_commit"],
         indexed_at=row["indexed_at"],

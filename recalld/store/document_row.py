@@ -8,10 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from recalld.errors import RetryLater
-from recalld.model import DocumentState, Position, Snapshot
+from recalld.model import DocumentState, ParsedDocument, Position, Snapshot
 from recalld.store.database import Connection
 from recalld.store.rows import DocumentWrite, Outcome
 from recalld.store.text import escape_all
+from recalld.trust.graph import Member
+from recalld.trust.names import ids_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIND = """
@@ -86,14 +88,23 @@ def content_columns(write: DocumentWrite) -> dict[str, Any]:
         "text": parsed.text,
         "text_hash": write.snapshot.content_hash,
         "text_commit": write.snapshot.commit,
+        **said_columns(parsed),
+        "modified_at": stat and _moment(stat.mtime_ns),
+        "indexed_at": write.at,
+        "first_indexed_at": write.at,
+    }
+
+
+def said_columns(parsed: ParsedDocument) -> dict[str, Any]:
+    """Return the columns that say what a document says of itself."""
+    known = Member(0, "", parsed.path, parsed.title, ids_of(parsed.metadata, parsed.aliases))
+    return {
         "title": parsed.title,
         "kind": parsed.kind,
         "tags": escape_all(parsed.tags),
         "aliases": escape_all(parsed.aliases),
         "metadata": parsed.metadata,
-        "modified_at": stat and _moment(stat.mtime_ns),
-        "indexed_at": write.at,
-        "first_indexed_at": write.at,
+        "names": escape_all(sorted(known.keys)),
     }
 
 
@@ -106,6 +117,7 @@ NOTHING_READ: Mapping[str, Any] = {
     "tags": (),
     "aliases": (),
     "metadata": {},
+    "names": (),
     "modified_at": None,
     "indexed_at": None,
 }
@@ -115,6 +127,13 @@ NOTHING_READ: Mapping[str, Any] = {
 async def put(connection: Connection, id_: int, repo_id: int, columns: Mapping[str, Any]) -> None:
     """Write columns of a document's row, making it where there is none."""
     await connection.execute(_put(tuple(columns)), id_, repo_id, *columns.values())
+
+
+async def restate(connection: Connection, id_: int, parsed: ParsedDocument) -> None:
+    """Write again what a document says of itself, of the same text: nothing changed for those who follow changes."""
+    columns = said_columns(parsed)
+    news = ", ".join(f"{name} = ${number}" for number, name in enumerate(columns, start=2))
+    await connection.execute(f"UPDATE document SET {news} WHERE id = $1", id_, *columns.values())
 
 
 _FIRST = "first_indexed_at"

@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 
 from recalld.errors import RetryLater
-from recalld.model import ChunkWrite, DocumentState, Edge, Operation, Position, Snapshot
+from recalld.model import ChunkWrite, DocumentState, Operation, Position, Snapshot
 from recalld.store import locks
 from recalld.store.chunk_writing import drop_chunks, held_chunks, replace_chunks
 from recalld.store.database import Connection, Database
 from recalld.store.document_reading import DocumentReading
 from recalld.store.document_row import NOTHING_READ, Place, content_columns, find_place, manifest_columns, put
+from recalld.store.edges import replace_edges
 from recalld.store.rows import DocumentWrite, Outcome
 
 
@@ -40,7 +41,7 @@ class Documents(DocumentReading):
                 raise RetryLater("a generation was retired meanwhile", after=0.1)
             seen = manifest_columns(write.snapshot, write.position, DocumentState.INDEXED, "", write.at)
             await put(connection, place.id, write.repo_id, {**seen, **content_columns(write)})
-            await _replace_edges(connection, place, write.parsed.edges)
+            await replace_edges(connection, place.id, write.parsed.edges, write.at, exists=place.exists)
             await _replace_in_generations(connection, place, write)
             return outcome
 
@@ -127,16 +128,6 @@ async def _note(
 ) -> None:
     """Note which state of its file a forgotten document was kept out in, so that it is not offered again."""
     await put(connection, place.id, repo_id, manifest_columns(snapshot, position, place.state, place.reason, at))
-
-
-async def _replace_edges(connection: Connection, place: Place, edges: Sequence[Edge]) -> None:
-    if place.exists:
-        await connection.execute("DELETE FROM edge WHERE document_id = $1", place.id)
-    if edges:
-        await connection.execute(
-            "INSERT INTO edge SELECT * FROM unnest($1::edge[])",
-            [(place.id, edge.kind, edge.target, edge.source, edge.key, edge.line) for edge in edges],
-        )
 
 
 async def _replace_in_generations(connection: Connection, place: Place, write: DocumentWrite) -> None:

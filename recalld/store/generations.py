@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import asyncpg
 
 from recalld.errors import RetryLater
-from recalld.model import ChunkWrite, Generation
+from recalld.model import ChunkWrite, Generation, ParsedDocument
 from recalld.store import locks
 from recalld.store.chunk_writing import drop_chunks, replace_chunks
 from recalld.store.database import Database
 from recalld.store.document_reading import document_of
-from recalld.store.document_row import find_place
+from recalld.store.document_row import find_place, restate
+from recalld.store.edges import replace_edges
 from recalld.store.rows import StoredDocument
 
 _BITE = 100
@@ -90,8 +91,10 @@ class Generations:
             )  # fmt: skip
         return [document_of(row) for row in rows]
 
-    async def add(self, id_: int, document: StoredDocument, chunks: Sequence[ChunkWrite]) -> bool:
-        """Add a document's chunks to a generation; False when it changed since it was read.
+    async def add(
+        self, id_: int, document: StoredDocument, parsed: ParsedDocument, chunks: Sequence[ChunkWrite]
+    ) -> bool:
+        """Add a document to a generation, with what was read from its text again; False when it changed since.
 
         Raises RetryLater when the generation was retired meanwhile.
         """
@@ -110,6 +113,8 @@ class Generations:
                 id_, document.id, document.content_hash,
             )  # fmt: skip
             if same:
+                await restate(connection, document.id, parsed)
+                await replace_edges(connection, document.id, parsed.edges, document.indexed_at, exists=True)
                 await replace_chunks(connection, document.id, {id_: chunks}, {}, place.chunk_ids)
                 await connection.execute("INSERT INTO document_generation VALUES ($1, $2)", id_, document.id)
             return bool(same)

@@ -13,7 +13,7 @@ from recalld.errors import RetryLater
 from recalld.model import Filters, Position
 from recalld.store import Outcome, Store
 from tests.support.integrity import faults
-from tests.support.stored import AT, add_generation, add_repo, chunk, document_write, snapshot, write
+from tests.support.stored import AT, add_generation, add_repo, chunk, document_write, reread, snapshot, write
 
 WORDS = [f"w{number}" for number in range(120)]
 
@@ -118,7 +118,7 @@ async def test_everything_at_once(store: Store, postgres: str, monkeypatch: pyte
     async def build() -> None:
         while not await store.generations.switch(new):
             for document in await store.generations.documents_missing(new, 4):
-                await store.generations.add(new, document, [chunk(document.text, 0)])
+                await store.generations.add(new, document, reread(document), [chunk(document.text, 0)])
         while await store.generations.drop_retired():
             await store.cache.prune(3)
 

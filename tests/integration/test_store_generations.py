@@ -10,7 +10,7 @@ import pytest
 from recalld.errors import RetryLater
 from recalld.model import ChunkWrite, Filters, Position
 from recalld.store import Outcome, Store, StoredDocument
-from tests.support.stored import AT, add_generation, add_repo, chunk, document_write, sha, snapshot, write
+from tests.support.stored import AT, add_generation, add_repo, chunk, document_write, reread, sha, snapshot, write
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def cut(document: StoredDocument) -> list[ChunkWrite]:
 async def fill(store: Store, generation: int) -> None:
     while missing := await store.generations.documents_missing(generation, 2):
         for document in missing:
-            await store.generations.add(generation, document, cut(document))
+            await store.generations.add(generation, document, reread(document), cut(document))
 
 
 async def serving(store: Store) -> int:
@@ -127,8 +127,8 @@ async def test_a_document_that_changed_while_it_was_cut_is_not_added(store: Stor
     first, second = await store.generations.documents_missing(new, 9)
     await write(store, repo, old, "a.md", "newer", seq=3)
     await store.documents.delete(repo.id, "b.md", Position(1, 4), at=AT)
-    assert not await store.generations.add(new, first, cut(first))
-    assert not await store.generations.add(new, second, cut(second))
+    assert not await store.generations.add(new, first, reread(first), cut(first))
+    assert not await store.generations.add(new, second, reread(second), cut(second))
     assert [document.text for document in await store.generations.documents_missing(new, 9)] == ["newer"]
 
 
@@ -137,8 +137,8 @@ async def test_a_document_is_added_once(store: Store) -> None:
     new = await add_generation(store, "new")
     await write(store, repo, old, "a.md", "text")
     (document,) = await store.generations.documents_missing(new, 9)
-    assert await store.generations.add(new, document, cut(document))
-    assert not await store.generations.add(new, document, cut(document))
+    assert await store.generations.add(new, document, reread(document), cut(document))
+    assert not await store.generations.add(new, document, reread(document), cut(document))
     assert len(await store.lexical.search(new, ["text"], 9, Filters())) == 1
 
 
@@ -148,7 +148,7 @@ async def test_a_document_without_a_chunk_and_one_that_failed_count_as_held(stor
     await store.documents.fail(repo.id, snapshot("failed.md", "x"), Position(1, 2), "broken", at=AT)
     new = await add_generation(store, "new")
     (document,) = await store.generations.documents_missing(new, 9)
-    assert await store.generations.add(new, document, [])
+    assert await store.generations.add(new, document, reread(document), [])
     assert await store.generations.switch(new)
 
 
@@ -179,7 +179,7 @@ async def test_a_newer_one_to_build_retires_the_one_being_built(store: Store) ->
     await write(store, repo, old, "a.md", "text")
     (document,) = await store.generations.documents_missing(second, 9)
     with pytest.raises(RetryLater):
-        await store.generations.add(second, document, cut(document))
+        await store.generations.add(second, document, reread(document), cut(document))
 
 
 async def test_vectors_of_a_dropped_one_are_kept_for_the_next(store: Store) -> None:
@@ -187,7 +187,7 @@ async def test_vectors_of_a_dropped_one_are_kept_for_the_next(store: Store) -> N
     await write(store, repo, old, "a.md", "text")
     new = await add_generation(store, "new")
     (document,) = await store.generations.documents_missing(new, 9)
-    await store.generations.add(new, document, [chunk("other", 0)])
+    await store.generations.add(new, document, reread(document), [chunk("other", 0)])
     await store.generations.switch(new)
     while await store.generations.drop_retired():
         pass

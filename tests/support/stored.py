@@ -21,7 +21,7 @@ from recalld.model import (
     Repo,
     Snapshot,
 )
-from recalld.store import DocumentWrite, Outcome, Store
+from recalld.store import DocumentWrite, Outcome, Store, StoredDocument
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 DIMENSION = 16
@@ -61,6 +61,11 @@ async def add_repo(store: Store, name: str = "memory", visible_to: tuple[str, ..
 async def add_generation(store: Store, name: str = "one") -> int:
     made = await store.generations.ensure(name, embedder="test", embedder_fingerprint="space", dimension=DIMENSION)
     return made.id
+
+
+def reread(document: StoredDocument) -> ParsedDocument:
+    """What the parser says of a stored document, read a second time."""
+    return ParsedDocument(document.path, document.title, document.kind, document.text, ())
 
 
 def document_write(
