@@ -316,9 +316,13 @@ class RankedChunk:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What retrieval hands on to trust: candidates best first, and how they came about."""
+    """What retrieval hands on to trust: candidates best first, and how they came about.
+
+    ``vectors`` are the query's, None where it could not be embedded.
+    """
 
     chunks: Sequence[RankedChunk]
     trace: Sequence[StageTrace]
     state: State
     notes: Sequence[str] = ()
+    vectors: QueryVectors | None = None

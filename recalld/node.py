@@ -17,7 +17,8 @@ from recalld.errors import RecalldError
 from recalld.foundation import Foundation, needs_store, now
 from recalld.ingest.chunk_policy import ChunkPolicy
 from recalld.ingest.generations import Generations
-from recalld.model import Generation
+from recalld.model import Generation, RankedChunk
+from recalld.recall.answer import Answering
 from recalld.recall.retrieve import Retriever
 from recalld.serve.status import Probe
 from recalld.settings import Settings
@@ -28,6 +29,10 @@ log = logging.getLogger(__name__)
 
 RETRY_S = 5.0
 TEND_S = 300.0
+
+
+def _uncalibrated(hits: Sequence[RankedChunk]) -> None:
+    """Nothing is calibrated yet."""
 
 
 class Node:
@@ -90,6 +95,10 @@ class Node:
                 )
             }
         return self._retrievers[generation.id]
+
+    async def answering(self, generation: Generation) -> Answering:
+        """Return what answers questions from a generation."""
+        return Answering(self.retriever(generation), self.store.standings, _uncalibrated)
 
     def reload(self, settings: Settings) -> None:
         """Take up new settings; the roles are told by their owner."""

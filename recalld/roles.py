@@ -108,7 +108,7 @@ class ServeRole:
             await scans.scan(repo, wire.ReindexRequest(repo=repo.name, path=path))
 
         search = SearchVerb(
-            node.store, node.retriever, freshness, ingest.indexed_past, lambda: node.settings.recall.mode
+            node.store, node.answering, freshness, ingest.indexed_past, lambda: node.settings.recall.mode, now
         )
         documents = DocumentVerbs(node.store, rescan, now)
         repos = RepoVerbs(node.store, node.settings.node.name, announce, now)

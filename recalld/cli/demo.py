@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import typer
 from recalld.cli import output
 from recalld.cli.command import Invocation
 from recalld.cli.running import Assignments, pairs
-from recalld.cli.search import declared, place
+from recalld.cli.search import best_of_each_document, declared, place
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
@@ -97,16 +97,11 @@ def _show(scene: Scene, console: Console) -> None:
         console.print(f"\n[bold cyan]?[/] [bold]{output.plain(scene.question)}[/]")
     console.print(output.markdown(scene.says))
     if scene.reply is not None:
-        for hit in _best_of_each_document(scene.reply.hits):
+        for hit in best_of_each_document(scene.reply.hits)[:DOCUMENTS]:
             _show_hit(hit, is_answer=hit.path == scene.answer, console=console)
+        for hit in best_of_each_document(scene.reply.withheld)[:DOCUMENTS]:
+            console.print(f"[red]-[/] [dim]{output.plain(place(hit))}  {hit.verdict}: {output.plain(hit.reason)}[/]")
         console.print(f"  [dim]{scene.reply.took_ms:.0f} ms[/]")
-
-
-def _best_of_each_document(hits: Iterable[Hit]) -> list[Hit]:
-    best: dict[str, Hit] = {}
-    for hit in hits:
-        best.setdefault(hit.path, hit)
-    return list(best.values())[:DOCUMENTS]
 
 
 def _show_hit(hit: Hit, *, is_answer: bool, console: Console) -> None:
@@ -115,6 +110,8 @@ def _show_hit(hit: Hit, *, is_answer: bool, console: Console) -> None:
     mark = "[green]>[/]" if is_answer else " "
     console.print(f"{mark} [cyan]{output.plain(place(hit))}[/]  [dim]{hit.verdict}[/]")
     lines = [f"[bold]{output.plain(hit.title)}[/]"]
+    if hit.stands_for:
+        lines.append(f"[green]takes the place of[/] {output.plain(hit.stands_for)}")
     standing = declared(hit.validity)
     if standing:
         lines.append(f"[yellow]the file says:[/] {output.plain(standing)}")

@@ -34,6 +34,8 @@ _STYLES = {
     "error": "red",
     "warning": "yellow",
 }
+VERDICTS = {"ok": "green", "unverified": "dim"}
+"""Colours of verdicts; the others warn."""
 
 
 def version() -> None:

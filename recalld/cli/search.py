@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -48,10 +49,10 @@ Until = Annotated[
     str | None, typer.Option(metavar="TIME", help="Only files modified until then.", rich_help_panel=_NARROWING)
 ]
 AsOf = Annotated[
-    str | None, typer.Option(metavar="TIME", help="What was valid then (not judged yet: the reply says so).")
+    str | None, typer.Option(metavar="TIME", help="What was valid then: 2024-07-15, or 3d ago as 3d (default: now).")
 ]
 KnownAsOf = Annotated[
-    str | None, typer.Option(metavar="TIME", help="What was known then (not judged yet: the reply says so).")
+    str | None, typer.Option(metavar="TIME", help="By what the memory knew then (default: all that it knows).")
 ]
 ModeName = Annotated[str | None, typer.Option("--mode", metavar="MODE", help=f"One of {', '.join(MODES)}.")]
 Trace = Annotated[bool, typer.Option("--trace", help="Show what each stage did, and in how many milliseconds.")]
@@ -59,7 +60,7 @@ MinSeq = Annotated[
     int | None, typer.Option(metavar="SEQ", help="Answer once this ingest sequence (see `reindex`) is indexed.")
 ]
 Everything = Annotated[
-    bool, typer.Option("--all", help="Hits of every verdict. Today all are `unverified`, and shown anyway.")
+    bool, typer.Option("--all", help="Show what was withheld (superseded, expired, too far ...) in full, at the end.")
 ]
 Timeout = Annotated[float, typer.Option(metavar="SECONDS", min=0.001, max=600, help="How long to wait for the reply.")]
 
@@ -67,6 +68,7 @@ EXAMPLES = """
 recall search why did we leave the message broker
 recall search "deploy freeze" --repo memory --kind decision -k 3
 recall search ERR_QUEUE_FULL --mode lexical --json
+recall search "how long do sessions last" --as-of 2024-07-15
 """
 
 
@@ -90,8 +92,8 @@ async def search(
 ) -> int:
     """Find the passages that best answer a question.
 
-    Each hit says where it stands (repo:path:lines), how it ranked and how far it may be trusted. Exit status 1 when
-    nothing trustworthy was found.
+    Each hit says where it stands (repo:path:lines) and how far it may be trusted. What does not hold (superseded,
+    expired, too far from the question) is named, and not among the answers. Exit status 1 when there is no answer.
     """
     if mode is not None and mode not in MODES:
         raise UsageError(f"there is no mode {mode}", suggestion=f"use {', '.join(MODES)}")
@@ -134,6 +136,8 @@ def show(reply: wire.SearchReply, console: Console) -> None:
         console.print(f"[bold]I don't know[/]: {output.plain(reply.reason)}.")
     for number, hit in enumerate(reply.hits, start=1):
         _show_hit(number, hit, reply.query, console)
+    for hit in best_of_each_document(reply.withheld):
+        console.print(f"[dim]withheld: {output.plain(place(hit))}, {hit.verdict}: {output.plain(hit.reason)}[/]")
     if reply.hits and not reply.calibrated:
         console.print(f"[dim]{output.plain(reply.reason)}[/]")
     if reply.freshness.pending or reply.freshness.failed or reply.freshness.stale:
@@ -147,9 +151,17 @@ def place(hit: wire.Hit) -> str:
     return f"{hit.repo}:{hit.path}:{hit.lines[0]}-{hit.lines[1]}"
 
 
+def best_of_each_document(hits: Iterable[wire.Hit]) -> list[wire.Hit]:
+    """Return the first hit of each document."""
+    best: dict[tuple[str, str], wire.Hit] = {}
+    for hit in hits:
+        best.setdefault((hit.repo, hit.path), hit)
+    return list(best.values())
+
+
 def declared(validity: wire.Validity) -> str:
     """Say what the document declares about its own standing; empty when it declares nothing."""
-    parts = []
+    parts = [f"status {validity.status}"] if validity.status else []
     if validity.valid_from:
         parts.append(f"valid from {validity.valid_from}")
     if validity.valid_until:
@@ -166,12 +178,17 @@ def _show_hit(number: int, hit: wire.Hit, query: str, console: Console) -> None:
     from rich.text import Text
 
     sure = f"{hit.confidence:.0%} sure" if hit.confidence is not None else f"score {hit.score:.3f}"
-    console.print(f"[bold]{number}[/]  [cyan]{output.plain(place(hit))}[/]  [dim]{hit.verdict}, {sure}[/]")
+    colour = output.VERDICTS.get(hit.verdict, "yellow")
+    console.print(f"[bold]{number}[/]  [cyan]{output.plain(place(hit))}[/]  [{colour}]{hit.verdict}[/][dim], {sure}[/]")
     where = " > ".join(dict.fromkeys((hit.title, *hit.heading)))
     standing = declared(hit.validity)
     body = Text.from_markup(f"[bold]{output.plain(where)}[/]\n")
+    if hit.reason:
+        body.append_text(Text.from_markup(f"[yellow]{output.plain(hit.reason)}[/]\n"))
+    if hit.stands_for:
+        body.append_text(Text.from_markup(f"[green]takes the place of[/] {output.plain(hit.stands_for)}\n"))
     if standing:
-        body.append_text(Text.from_markup(f"[yellow]the file says:[/] {output.plain(standing)}\n"))
+        body.append_text(Text.from_markup(f"[dim]the file says: {output.plain(standing)}[/]\n"))
     body.append_text(_snippet(hit, query))
     console.print(Padding(body, (0, 0, 1, 3), expand=False))
 

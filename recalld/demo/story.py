@@ -1,10 +1,11 @@
-"""The story that the demo tells: six questions, a memory saved while we watch, and one thing it cannot know."""
+"""The story that the demo tells: seven questions, a memory saved while we watch, and one thing it cannot know."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import resources
 
 import anyio
@@ -23,11 +24,17 @@ POLL_S = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something to ask, the memo that answers it, and what to look at in the reply."""
+    """Something to ask, the memo that answers it, and what to look at in the reply.
+
+    ``answer`` is empty where none may be given. ``withheld`` is a memo that is found and must not be an answer,
+    ``as_of`` the day that the question is about.
+    """
 
     text: str
     answer: str
     look: str
+    withheld: str = ""
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +56,35 @@ Tell = Callable[[Scene], None]
 
 QUESTIONS = (
     Question(
-        "What went wrong with the job queue in Redis?",
+        "Do mails and the nightly price import go through a Redis list that two workers take them off?",
         "decisions/0009-jobs-in-postgres.md",
-        "The decision that holds, the one that it replaced and the incident between them, with file and lines.",
+        "Asked in the words of a decision that was reversed. The old memo is the nearest text there is, and it is not "
+        "an answer: the one that replaced it is, and says whose place it takes.",
+        withheld="decisions/0003-jobs-in-redis.md",
     ),
     Question(
         "Are booking times stored in harbour local time or in UTC?",
         "decisions/0008-utc-times.md",
-        "The memory holds both answers. Each hit carries what its file declares: one supersedes the other.",
+        "The memory holds both answers. One holds today.",
+        withheld="decisions/0002-local-times.md",
+    ),
+    Question(
+        "Are booking times stored in harbour local time or in UTC? (as of 15 July 2024)",
+        "decisions/0002-local-times.md",
+        "The same question about a day in the past, `--as-of 2024-07-15`: then the other one held.",
+        withheld="decisions/0008-utc-times.md",
+        as_of=datetime(2024, 7, 15, tzinfo=UTC),
+    ),
+    Question(
+        "May anything be deployed to production during the regatta week in July 2025?",
+        "",
+        "A rule with an end, and the end has gone by. The freeze is found, named as expired, and not served.",
+        withheld="rules/deploy-freeze-regatta.md",
     ),
     Question(
         "ERR_POOL_EXHAUSTED",
         "incidents/2025-05-01-pool-exhausted.md",
         "An error code is a word like any other: the lexical leg keeps identifiers whole.",
-    ),
-    Question(
-        "May I deploy during the regatta?",
-        "rules/deploy-freeze-regatta.md",
-        "A rule with an end. The reply passes on what the file declares; that the day has gone by is for you to see.",
     ),
     Question(
         "Has anybody suggested to cut the monolith into microservices?",
@@ -119,7 +137,7 @@ async def tell_story(daemon: ThrowAway, tell: Tell) -> None:
         )
         replies = []
         for question in QUESTIONS:
-            reply = await _ask(client, question.text)
+            reply = await _ask(client, question.text, question.as_of)
             replies.append(reply)
             tell(Scene("", question.look, question.text, question.answer, reply, reply.took_ms))
         await _save(daemon, client, tell)
@@ -194,5 +212,5 @@ async def _save(daemon: ThrowAway, client: RecallClient, tell: Tell) -> None:
     raise DependencyError(f"the saved memo was not recalled within {RECALLED_S:.0f} s")
 
 
-async def _ask(client: RecallClient, question: str) -> SearchReply:
-    return await client.search(SearchRequest(query=question, k=HITS, repo=(REPO,)))
+async def _ask(client: RecallClient, question: str, as_of: datetime | None = None) -> SearchReply:
+    return await client.search(SearchRequest(query=question, k=HITS, repo=(REPO,), as_of=as_of))

@@ -15,6 +15,7 @@ from recalld.model import Filters, Mode, QueryVectors, RankedChunk, Retrieval, S
 from recalld.recall.blend import blend
 from recalld.recall.context import Context, repeated_hashes
 from recalld.recall.fuse import fuse, shortlist
+from recalld.recall.passages import best_passage
 from recalld.recall.pool import order, pool
 from recalld.recall.ports import Index, Owner, QueryAnalyzer, QueryEmbedder, Ranking
 from recalld.recall.rerank import LateInteraction, Reranker
@@ -80,7 +81,23 @@ class Retriever:
         legs = await self._legs(search)
         ranking, owners = await self._rank(search, legs)
         hits = await self._hits(search, self._ordered(search, ranking, owners))
-        return Retrieval(hits, tuple(search.trace.stages), search.state, tuple(search.notes))
+        return Retrieval(hits, tuple(search.trace.stages), search.state, tuple(search.notes), search.vectors)
+
+    async def best_of(
+        self, query: str, vectors: QueryVectors | None, documents: Sequence[int], generation_id: int
+    ) -> dict[int, RankedChunk]:
+        """Return of each document the passage that best answers the query; one without a passage is left out.
+
+        ``vectors`` are the query's; without them it is the document's first.
+        """
+        held = await self._index.chunks.of_documents(generation_id, documents)
+        found = {id_: await best_passage(self._index, self._reranker, query, vectors, held[id_]) for id_ in held}
+        chunks = {chunk.id: chunk for chunk in await self._index.chunks.fetch([best.chunk for best in found.values()])}
+        return {
+            id_: RankedChunk(chunks[best.chunk], best.score, best.scores)
+            for id_, best in found.items()
+            if best.chunk in chunks
+        }
 
     async def _legs(self, search: _Search) -> list[Ranking]:
         """Ask the legs of the mode, at once; an embedder that cannot answer leaves the lexical one.

@@ -1,4 +1,4 @@
-"""The verb ``search``: retrieval's candidates as an honest reply."""
+"""The verb ``search``: an honest reply out of candidates, verdicts and the state of the index."""
 
 from __future__ import annotations
 
@@ -6,32 +6,35 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import anyio
 
 from recalld.bus import wire
-from recalld.model import Filters, Generation, Mode, RankedChunk, Retrieval, StageTrace, State
-from recalld.recall.retrieve import Retriever
+from recalld.model import Filters, Generation, Mode, Retrieval, StageTrace, State
+from recalld.recall.answer import Answer, Answering, Judged, Question
 from recalld.store import Store
+from recalld.trust import wording
 from recalld.trust.declared import declared
-from recalld.trust.verdict import Verdict
+from recalld.trust.verdict import Moment
 
-NOT_CALIBRATED = "nothing is calibrated yet: hits are ranked, not vouched for"
+NOT_READY = Answer((), (), False, Retrieval((), (), State.WARMING))
 
 
 @dataclass(slots=True)
 class SearchVerb:
     """Answers searches from the serving generation.
 
-    ``retriever`` gives the retriever of a generation; ``freshness`` how far the index is behind;
+    ``answering`` gives what answers from a generation; ``freshness`` how far the index is behind;
     ``indexed_past`` tells whether every ingest message up to a sequence is settled.
     """
 
     store: Store
-    retriever: Callable[[Generation], Retriever]
+    answering: Callable[[Generation], Awaitable[Answering]]
     freshness: Callable[[], Awaitable[wire.Freshness]]
     indexed_past: Callable[[int], Awaitable[bool]]
     mode: Callable[[], Mode]
+    clock: Callable[[], datetime]
     poll_s: float = 0.02
 
     async def __call__(self, agent: str, request: wire.SearchRequest) -> wire.SearchReply:
@@ -41,44 +44,57 @@ class SearchVerb:
             await self._wait_for(request.min_seq)
         generation = await self.store.generations.serving()
         if generation is None:
-            return await self._reply(request, begun, Retrieval((), (), State.WARMING), "the index is not ready yet")
-        retrieval = await self.retriever(generation).retrieve(
-            request.query,
-            k=request.k,
-            mode=request.mode or self.mode(),
-            filters=_filters(agent, request),
-            generation_id=generation.id,
-            trace=request.trace,
-        )
-        return await self._reply(request, begun, retrieval, "" if retrieval.chunks else "no memory was retrieved")
+            return await self._reply(request, begun, NOT_READY, "the index is not ready yet")
+        answering = await self.answering(generation)
+        answer = await answering.answer(self._question(agent, request, generation))
+        return await self._reply(request, begun, answer, "" if answer.hits else _why_not(answer))
+
+    def _question(self, agent: str, request: wire.SearchRequest, generation: Generation) -> Question:
+        moment = Moment(_zoned(request.as_of) or self.clock(), _zoned(request.known_as_of))
+        mode = request.mode or self.mode()
+        return Question(request.query, request.k, mode, _filters(agent, request), generation.id, moment, request.trace)
 
     async def _wait_for(self, seq: int) -> None:
         while not await self.indexed_past(seq):  # noqa: ASYNC110 - what is waited for happens on other nodes
             await anyio.sleep(self.poll_s)
 
     async def _reply(
-        self, request: wire.SearchRequest, begun: float, retrieval: Retrieval, abstention: str
+        self, request: wire.SearchRequest, begun: float, answer: Answer, abstention: str
     ) -> wire.SearchReply:
         freshness = await self.freshness()
+        hits, withheld = map(_hit, answer.hits), map(_hit, answer.withheld)
         return wire.SearchReply(
             query=request.query,
             abstained=bool(abstention),
-            reason=abstention or NOT_CALIBRATED,
-            gap_warning=bool(abstention),
-            calibrated=False,
-            state=retrieval.state,
-            notes=(*retrieval.notes, *_not_judged(request)),
+            reason=abstention or _remark(answer),
+            gap_warning=bool(abstention) and abstention in (wording.GAP, wording.NOTHING_FOUND),
+            calibrated=answer.calibrated,
+            state=answer.retrieval.state,
+            notes=tuple(answer.retrieval.notes),
             receipt=uuid.uuid4().hex,
             freshness=freshness,
             took_ms=(time.perf_counter() - begun) * 1e3,
-            trace=tuple(_stage(stage) for stage in retrieval.trace) if request.trace else None,
-            hits=tuple(_hit(ranked) for ranked in retrieval.chunks),
+            trace=tuple(_stage(stage) for stage in answer.retrieval.trace) if request.trace else None,
+            hits=(*hits, *withheld) if request.all else tuple(hits),
+            withheld=() if request.all else tuple(withheld),
         )
 
 
-def _not_judged(request: wire.SearchRequest) -> tuple[str, ...]:
-    times = [name for name in ("as_of", "known_as_of") if getattr(request, name) is not None]
-    return (f"{' and '.join(times)} had no effect: validity is not judged yet",) if times else ()
+def _why_not(answer: Answer) -> str:
+    return wording.abstention(
+        (judged.hit.chunk.path, judged.judgement, judged.confidence) for judged in answer.withheld
+    )
+
+
+def _remark(answer: Answer) -> str:
+    """Return what to know beside an answer: that nothing is calibrated, and what was withheld."""
+    parts = ("" if answer.calibrated else wording.NOT_CALIBRATED, wording.summary(j.judgement for j in answer.withheld))
+    return "; ".join(filter(None, parts))
+
+
+def _zoned(moment: datetime | None) -> datetime | None:
+    """Return a moment with its zone, UTC where none is given."""
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 def _filters(agent: str, request: wire.SearchRequest) -> Filters:
@@ -93,8 +109,11 @@ def _filters(agent: str, request: wire.SearchRequest) -> Filters:
     )
 
 
-def _hit(ranked: RankedChunk) -> wire.Hit:
-    chunk = ranked.chunk
+def _hit(judged: Judged) -> wire.Hit:
+    chunk = judged.hit.chunk
+    validity = wire.Validity.model_validate(declared(chunk.metadata))
+    if judged.successor is not None:
+        validity = validity.model_copy(update={"superseded_by": judged.successor})
     return wire.Hit(
         id=str(chunk.id),
         repo=chunk.repo,
@@ -104,11 +123,13 @@ def _hit(ranked: RankedChunk) -> wire.Hit:
         lines=chunk.lines,
         heading=chunk.heading,
         text=chunk.text,
-        score=ranked.score,
-        scores=dict(ranked.scores),
-        confidence=None,
-        verdict=Verdict.UNVERIFIED,
-        validity=wire.Validity.model_validate(declared(chunk.metadata)),
+        score=judged.hit.score,
+        scores=dict(judged.hit.scores),
+        confidence=judged.confidence,
+        verdict=judged.judgement.verdict,
+        reason=judged.judgement.reason,
+        stands_for=judged.stands_for,
+        validity=validity,
         provenance=wire.Provenance.model_validate(chunk),
     )
 

@@ -47,6 +47,22 @@ class Chunks:
             for row in rows
         }
 
+    async def of_documents(self, generation_id: int, document_ids: Sequence[int]) -> dict[int, list[int]]:
+        """Return the ids of the chunks that a generation holds of documents, in their order there."""
+        async with self._database.reading() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT document_id, id FROM chunk WHERE document_id = ANY($2::bigint[]) AND generation_id = $1
+                ORDER BY document_id, ordinal
+                """,
+                generation_id,
+                list(document_ids),
+            )
+        found: dict[int, list[int]] = {}
+        for row in rows:
+            found.setdefault(row["document_id"], []).append(row["id"])
+        return found
+
 
 def _chunk(row: Any) -> StoredChunk:
     return StoredChunk(

@@ -15,6 +15,7 @@ class Declared:
     valid_until: str | None
     superseded_by: str | None
     supersedes: tuple[str, ...]
+    status: str | None = None
 
 
 def declared(metadata: Mapping[str, Any]) -> Declared:
@@ -25,6 +26,7 @@ def declared(metadata: Mapping[str, Any]) -> Declared:
         valid_until=_text(metadata.get("valid_until")),
         superseded_by=replaced_by[0] if replaced_by else None,
         supersedes=_texts(metadata.get("supersedes")),
+        status=_text(metadata.get("status")),
     )
 
 

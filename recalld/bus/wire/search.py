@@ -28,20 +28,24 @@ class SearchRequest(FilterFields):
     query: Annotated[str, Field(min_length=1, max_length=8_000)]
     k: Annotated[int, Field(ge=1, le=200)] = 8
     mode: Mode | None = None
-    as_of: datetime | None = None
-    known_as_of: datetime | None = None
+    as_of: datetime | None = Field(None, description="what was valid then (default: now)")
+    known_as_of: datetime | None = Field(None, description="by what the memory knew then (default: all it knows)")
     trace: bool = False
-    all: bool = False
+    all: bool = Field(False, description="hits that do not hold, too, at the end")
     min_seq: int | None = Field(None, description="wait (within the deadline) until this ingest sequence is indexed")
 
 
 class Validity(Reply):
-    """What the document says of its own standing."""
+    """What the document says of its own standing, as written.
+
+    ``superseded_by`` is the path of the document that took its place in the end, where one is known.
+    """
 
     valid_from: str | None = None
     valid_until: str | None = None
     superseded_by: str | None = None
     supersedes: tuple[str, ...] = ()
+    status: str | None = None
 
 
 class Provenance(Reply):
@@ -56,7 +60,11 @@ class Provenance(Reply):
 
 
 class Hit(Reply):
-    """One passage. ``lines`` are 1-based and inclusive; ``confidence`` is None where nothing is calibrated."""
+    """One passage. ``lines`` are 1-based and inclusive; ``confidence`` is None where nothing is calibrated.
+
+    ``verdict`` is ok, unverified (valid, but nothing is calibrated), or why it must not be believed, which ``reason``
+    says in words. ``stands_for`` is the path of a superseded document that was found and whose place this one takes.
+    """
 
     id: str
     repo: str
@@ -70,6 +78,8 @@ class Hit(Reply):
     scores: dict[str, float] = Field(default_factory=dict)
     confidence: float | None
     verdict: str
+    reason: str = ""
+    stands_for: str | None = None
     validity: Validity
     provenance: Provenance
 
@@ -95,7 +105,11 @@ class Freshness(Reply):
 
 
 class SearchReply(Reply):
-    """The answer to a search. ``abstained`` means that nothing trustworthy was found, and ``reason`` why."""
+    """The answer to a search. ``abstained`` means that nothing trustworthy was found, and ``reason`` why.
+
+    ``hits`` are those that may be believed, best first, ``withheld`` those that must not; a request for ``all`` gets
+    the latter at the end of ``hits``. ``gap_warning``: the memory probably knows nothing of this.
+    """
 
     query: str
     abstained: bool
@@ -109,3 +123,4 @@ class SearchReply(Reply):
     took_ms: float
     trace: tuple[TraceStage, ...] | None = None
     hits: tuple[Hit, ...]
+    withheld: tuple[Hit, ...] = ()

@@ -1,0 +1,191 @@
+"""From candidates to an answer: each is judged, what does not hold is withheld, and its successor takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Protocol
+
+from recalld.model import Filters, Mode, RankedChunk, Retrieval, StageTrace
+from recalld.recall.retrieve import Retriever
+from recalld.trust.graph import Graph, Member
+from recalld.trust.verdict import Judgement, Moment, Verdict, judge_confidence, judge_standing
+
+SPARE = 4
+"""Candidates asked for beyond the k wanted, for those that do not hold."""
+DEEPER = 4
+"""How many times as many candidates are asked for when too few of the first hold."""
+MOST = 200
+
+Confidences = Callable[[Sequence[RankedChunk]], Sequence[float] | None]
+"""Gives each hit a calibrated probability that it answers, 0 to 1; None where nothing is calibrated for such hits."""
+
+
+class StandingReader(Protocol):
+    """Documents with all that could decide on their standing."""
+
+    async def around(self, document_ids: Sequence[int]) -> Sequence[Member]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query with its bounds and its two clocks."""
+
+    text: str
+    k: int
+    mode: Mode
+    filters: Filters
+    generation_id: int
+    moment: Moment
+    trace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A hit with its verdict.
+
+    ``confidence`` is None where nothing is calibrated. ``successor`` is the path of the document that took the place of
+    this one, ``stands_for`` the path of a superseded one whose place this one took.
+    """
+
+    hit: RankedChunk
+    judgement: Judgement
+    confidence: float | None = None
+    successor: str | None = None
+    stands_for: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Hits that hold, best first; those that do not, in a list of their own; and what retrieval says of itself."""
+
+    hits: Sequence[Judged]
+    withheld: Sequence[Judged]
+    calibrated: bool
+    retrieval: Retrieval
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A hit on its way to a verdict. ``standing`` is None where its document stands."""
+
+    hit: RankedChunk
+    standing: Judgement | None
+    successor: str | None = None
+    stands_for: str | None = None
+    instead_of: RankedChunk | None = None
+
+
+class Answering:
+    """Answers questions from one generation; nothing here knows what a confidence is made of."""
+
+    def __init__(self, retriever: Retriever, standings: StandingReader, confidences: Confidences) -> None:
+        self._retriever = retriever
+        self._standings = standings
+        self._confidences = confidences
+
+    async def answer(self, question: Question) -> Answer:
+        """Return at most ``k`` hits that hold and at most ``k`` that do not. Raises as retrieval does."""
+        depth = min(MOST, question.k + SPARE)
+        answer, full = await self._attempt(question, depth)
+        if full and len(answer.hits) < question.k and _lost_to_standing(answer):
+            answer, _ = await self._attempt(question, min(MOST, depth * DEEPER))
+        return answer
+
+    async def _attempt(self, question: Question, depth: int) -> tuple[Answer, bool]:
+        retrieval = await self._retriever.retrieve(
+            question.text, depth, question.mode, question.filters, question.generation_id, question.trace
+        )
+        begun = perf_counter()
+        documents = list(dict.fromkeys(hit.chunk.document_id for hit in retrieval.chunks))
+        graph = Graph(await self._standings.around(documents)) if documents else Graph(())
+        standings = {
+            id_: judge_standing(graph.members[id_], graph, question.moment) for id_ in documents if id_ in graph.members
+        }
+        successors = await self._successors(question, retrieval, graph, standings)
+        candidates = arrange(retrieval.chunks, standings, successors, graph)
+        answer = self._conclude(question.k, retrieval, candidates)
+        stage = _stage(begun, candidates, answer)
+        return (
+            replace(answer, retrieval=replace(retrieval, trace=(*retrieval.trace, stage))),
+            len(retrieval.chunks) >= depth,
+        )
+
+    async def _successors(
+        self, question: Question, retrieval: Retrieval, graph: Graph, standings: Mapping[int, Judgement | None]
+    ) -> Mapping[int, RankedChunk]:
+        """Return the best passage of each successor that stands and that retrieval missed."""
+        named = {judgement.successor for judgement in standings.values() if judgement and judgement.successor}
+        missed = [
+            id_
+            for id_ in sorted(named - standings.keys())
+            if judge_standing(graph.members[id_], graph, question.moment) is None
+        ]
+        if not missed:
+            return {}
+        return await self._retriever.best_of(question.text, retrieval.vectors, missed, question.generation_id)
+
+    def _conclude(self, k: int, retrieval: Retrieval, candidates: Sequence[_Candidate]) -> Answer:
+        confidences = self._confidences([candidate.hit for candidate in candidates])
+        instead = [candidate.instead_of for candidate in candidates if candidate.instead_of is not None]
+        inherited = dict(zip(map(_id, instead), self._confidences(instead) or (), strict=False))
+        hits: list[Judged] = []
+        withheld: list[Judged] = []
+        for number, candidate in enumerate(candidates):
+            confidence = confidences[number] if confidences is not None else None
+            if candidate.instead_of is not None and confidence is not None:
+                confidence = max(confidence, inherited[_id(candidate.instead_of)])
+            judgement = candidate.standing or judge_confidence(confidence)
+            judged = Judged(candidate.hit, judgement, confidence, candidate.successor, candidate.stands_for)
+            (hits if judgement.verdict.answers else withheld).append(judged)
+        return Answer(hits[:k], withheld[:k], confidences is not None, retrieval)
+
+
+def arrange(
+    hits: Sequence[RankedChunk],
+    standings: Mapping[int, Judgement | None],
+    successors: Mapping[int, RankedChunk],
+    graph: Graph,
+) -> list[_Candidate]:
+    """Put each standing successor of a superseded hit where that hit is, unless it comes earlier by itself.
+
+    ``standings`` are by document, ``successors`` the passages of those that are not among ``hits``. A hit whose
+    document has gone meanwhile is left out.
+    """
+    own = {hit.chunk.document_id: hit for hit in reversed(hits) if standings.get(hit.chunk.document_id, ...) is None}
+    placed: set[int] = set()
+    arranged: list[_Candidate] = []
+    for hit in hits:
+        document = hit.chunk.document_id
+        if document not in standings or hit.chunk.id in placed:
+            continue
+        standing = standings[document]
+        successor = standing.successor if standing else None
+        passage = (own.get(successor) or successors.get(successor)) if successor is not None else None
+        if passage is not None and passage.chunk.id not in placed:
+            placed.add(passage.chunk.id)
+            arranged.append(_Candidate(replace(passage, score=hit.score), None, None, hit.chunk.path, hit))
+        placed.add(hit.chunk.id)
+        arranged.append(_Candidate(hit, standing, graph.members[successor].path if successor is not None else None))
+    return arranged
+
+
+def _id(hit: RankedChunk) -> int:
+    return hit.chunk.id
+
+
+def _lost_to_standing(answer: Answer) -> bool:
+    """Tell whether hits were withheld because their documents do not hold: others may be hidden behind them."""
+    return any(judged.judgement.verdict is not Verdict.LOW_CONFIDENCE for judged in answer.withheld)
+
+
+def _stage(begun: float, candidates: Sequence[_Candidate], answer: Answer) -> StageTrace:
+    return StageTrace(
+        stage="trust",
+        took_ms=(perf_counter() - begun) * 1e3,
+        entered=len(candidates),
+        left=len(answer.hits),
+        ranking=tuple((judged.hit.chunk.id, judged.confidence or 0.0) for judged in answer.hits),
+        dropped=tuple((judged.hit.chunk.id, str(judged.judgement.verdict)) for judged in answer.withheld),
+    )
