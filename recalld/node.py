@@ -19,6 +19,7 @@ from recalld.ingest.chunk_policy import ChunkPolicy
 from recalld.ingest.generations import Generations
 from recalld.model import Generation, RankedChunk
 from recalld.recall.answer import Answering
+from recalld.recall.receipts import Receipts
 from recalld.recall.retrieve import Retriever
 from recalld.serve.status import Probe
 from recalld.settings import Settings
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 
 RETRY_S = 5.0
 TEND_S = 300.0
+SWEEP_S = 30.0
+"""How often it is looked for answers that ended by the clock (seconds)."""
 
 
 def _uncalibrated(hits: Sequence[RankedChunk]) -> None:
@@ -95,6 +98,20 @@ class Node:
                 )
             }
         return self._retrievers[generation.id]
+
+    @property
+    def receipts(self) -> Receipts:
+        """What remembers who relied on what."""
+        return Receipts(self.store, self.foundation.events.announce, now)
+
+    async def keep_receipts(self) -> None:
+        """Tell who relied on what ends by the clock, for as long as the node lives."""
+        while True:
+            try:
+                await self.receipts.sweep()
+            except RecalldError as error:
+                log.warning("receipts cannot be looked at now: %s", error.message)
+            await anyio.sleep(SWEEP_S)
 
     async def answering(self, generation: Generation) -> Answering:
         """Return what answers questions from a generation."""

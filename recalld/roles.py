@@ -30,6 +30,7 @@ from recalld.model import Repo
 from recalld.node import Node
 from recalld.serve.control import ControlVerbs
 from recalld.serve.documents import DocumentVerbs
+from recalld.serve.receipts import ReceiptVerbs
 from recalld.serve.repos import RepoVerbs
 from recalld.serve.search import SearchVerb
 from recalld.serve.status import Freshness, StatusVerbs
@@ -64,7 +65,9 @@ class IndexRole:
         connection, announce = node.foundation.connection, node.foundation.events.announce
         self._consumer = IngestConsumer(connection, node.settings.ingest)
         self._jobs = JobConsumer(connection, announce)
-        self._worker = IndexWorker(node.store, node.generations.targets, node.policy, announce, now)
+        self._worker = IndexWorker(
+            node.store, node.generations.targets, node.policy, announce, now, node.receipts.documents_changed
+        )
         self._retention = Retention(
             node.store, node.settings.store.tombstone_days, node.settings.store.cached_embeddings, now
         )
@@ -73,6 +76,7 @@ class IndexRole:
         """Index until told to stop; batches that are being worked on then are finished."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._node.keep_generations)
+            group.start_soon(self._node.keep_receipts)
             async with anyio.create_task_group() as consuming:
                 consuming.start_soon(self._jobs.run, {"retention": self._retention}, stop)
                 await consuming.start(self._consumer.run, self._worker.index, self._worker.give_up, stop)
@@ -108,7 +112,13 @@ class ServeRole:
             await scans.scan(repo, wire.ReindexRequest(repo=repo.name, path=path))
 
         search = SearchVerb(
-            node.store, node.answering, freshness, ingest.indexed_past, lambda: node.settings.recall.mode, now
+            node.store,
+            node.answering,
+            freshness,
+            ingest.indexed_past,
+            lambda: node.settings.recall.mode,
+            node.receipts,
+            now,
         )
         documents = DocumentVerbs(node.store, rescan, now)
         repos = RepoVerbs(node.store, node.settings.node.name, announce, now)
@@ -117,6 +127,7 @@ class ServeRole:
             node.store, freshness, node.probes(), node.settings.node.name, node.settings.node.roles, node.started_at
         )
         add("search", wire.SearchRequest, wire.SearchReply, search)
+        add("receipts", wire.ReceiptsRequest, wire.ReceiptsReply, ReceiptVerbs(node.receipts))
         add("get", wire.GetRequest, wire.GetReply, documents.get)
         add("forget", wire.ForgetRequest, wire.ForgetReply, documents.forget)
         add("delta", wire.DeltaRequest, wire.DeltaReply, documents.delta)

@@ -78,6 +78,10 @@ class RecallClient:
         """Fetch one document whole, by path, ``repo:path`` or a hit's id."""
         return await self._ask("get", _of(wire.GetRequest, request, "ref", fields), wire.GetReply)
 
+    async def receipts(self, request: wire.ReceiptsRequest | None = None, **fields: Any) -> wire.ReceiptsReply:
+        """Say whether answers that this agent was given still stand."""
+        return await self._ask("receipts", _of(wire.ReceiptsRequest, request, "", fields), wire.ReceiptsReply)
+
     async def stats(self, request: wire.StatsRequest | None = None, **fields: Any) -> wire.StatsReply:
         """Say what is indexed and what is under way."""
         return await self._ask("stats", _of(wire.StatsRequest, request, "", fields), wire.StatsReply)

@@ -36,6 +36,8 @@ from recalld.store import DocumentWrite, Outcome, Store
 
 log = logging.getLogger(__name__)
 
+Changed = Callable[[Sequence[tuple[int, str]]], Awaitable[object]]
+"""Is told which documents (repo id and path) were committed; what it does must not fail their indexing."""
 Announce = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 """Publishes an event: topic and facts."""
 
@@ -69,6 +71,7 @@ class IndexWorker:
     policy: ChunkPolicy
     announce: Announce
     clock: Callable[[], datetime]
+    changed: Changed | None = None
     analyzer: Analyzer = field(default_factory=Analyzer)
     threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
 
@@ -89,7 +92,18 @@ class IndexWorker:
         for item in work:
             await self._attempt(item, self._commit)
         await self.store.flush()
+        await self._tell_changed(work)
         return [item.failure for item in work]
+
+    async def _tell_changed(self, work: Sequence[Work]) -> None:
+        if self.changed is None:
+            return
+        try:
+            await self.changed(
+                [(item.repo.id, item.snapshot.path) for item in work if item.repo is not None and not item.failure]
+            )
+        except RecalldError as error:
+            log.warning("who relied on what has changed is told later: %s", error.message)
 
     async def give_up(self, snapshot: Snapshot, position: Position, error: BaseException) -> None:
         """Record that a snapshot was set aside after its last try, as a finding that names the file."""

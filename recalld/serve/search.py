@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,8 +10,11 @@ from datetime import UTC, datetime
 import anyio
 
 from recalld.bus import wire
+from recalld.concurrent import both
+from recalld.errors import RecalldError
 from recalld.model import Filters, Generation, Mode, Retrieval, StageTrace, State
 from recalld.recall.answer import Answer, Answering, Judged, Question
+from recalld.recall.receipts import Receipts
 from recalld.store import Store
 from recalld.trust import wording
 from recalld.trust.declared import declared
@@ -34,6 +36,7 @@ class SearchVerb:
     freshness: Callable[[], Awaitable[wire.Freshness]]
     indexed_past: Callable[[int], Awaitable[bool]]
     mode: Callable[[], Mode]
+    receipts: Receipts
     clock: Callable[[], datetime]
     poll_s: float = 0.02
 
@@ -44,10 +47,10 @@ class SearchVerb:
             await self._wait_for(request.min_seq)
         generation = await self.store.generations.serving()
         if generation is None:
-            return await self._reply(request, begun, NOT_READY, "the index is not ready yet")
+            return await self._reply(agent, request, begun, NOT_READY, "the index is not ready yet")
         answering = await self.answering(generation)
         answer = await answering.answer(self._question(agent, request, generation))
-        return await self._reply(request, begun, answer, "" if answer.hits else _why_not(answer))
+        return await self._reply(agent, request, begun, answer, "" if answer.hits else _why_not(answer))
 
     def _question(self, agent: str, request: wire.SearchRequest, generation: Generation) -> Question:
         moment = Moment(_zoned(request.as_of) or self.clock(), _zoned(request.known_as_of))
@@ -59,9 +62,9 @@ class SearchVerb:
             await anyio.sleep(self.poll_s)
 
     async def _reply(
-        self, request: wire.SearchRequest, begun: float, answer: Answer, abstention: str
+        self, agent: str, request: wire.SearchRequest, begun: float, answer: Answer, abstention: str
     ) -> wire.SearchReply:
-        freshness = await self.freshness()
+        freshness, (receipt, notes) = await both(self.freshness, lambda: self._receipt(agent, request, answer))
         hits, withheld = map(_hit, answer.hits), map(_hit, answer.withheld)
         return wire.SearchReply(
             query=request.query,
@@ -70,14 +73,22 @@ class SearchVerb:
             gap_warning=bool(abstention) and abstention in (wording.GAP, wording.NOTHING_FOUND),
             calibrated=answer.calibrated,
             state=answer.retrieval.state,
-            notes=tuple(answer.retrieval.notes),
-            receipt=uuid.uuid4().hex,
+            notes=(*answer.retrieval.notes, *notes),
+            receipt=receipt,
             freshness=freshness,
             took_ms=(time.perf_counter() - begun) * 1e3,
             trace=tuple(_stage(stage) for stage in answer.retrieval.trace) if request.trace else None,
             hits=(*hits, *withheld) if request.all else tuple(hits),
             withheld=() if request.all else tuple(withheld),
         )
+
+    async def _receipt(self, agent: str, request: wire.SearchRequest, answer: Answer) -> tuple[str, tuple[str, ...]]:
+        """Return the id of the receipt; where none could be kept, nothing and a note: the answer itself is good."""
+        as_of, known_as_of = _zoned(request.as_of), _zoned(request.known_as_of)
+        try:
+            return await self.receipts.give(agent, request.query, answer, as_of, known_as_of), ()
+        except RecalldError as error:
+            return "", (f"no receipt was kept: {error.message}",)
 
 
 def _why_not(answer: Answer) -> str:

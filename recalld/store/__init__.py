@@ -11,6 +11,7 @@ from recalld.store.documents import Documents
 from recalld.store.findings import Findings
 from recalld.store.generations import Generations
 from recalld.store.lexical import Lexical
+from recalld.store.receipts import Receipts
 from recalld.store.repos import Repos
 from recalld.store.rows import DocumentWrite, Outcome, StoredDocument
 from recalld.store.standings import Standings
@@ -33,6 +34,7 @@ class Store:
         self.chunks = Chunks(database)
         self.findings = Findings(database)
         self.cache = EmbeddingCache(database)
+        self.receipts = Receipts(database)
         self.standings = Standings(database)
         self.stats = Stats(database)
 

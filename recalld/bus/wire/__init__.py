@@ -19,6 +19,7 @@ from recalld.bus.wire.documents import (
     GetReply,
     GetRequest,
 )
+from recalld.bus.wire.receipts import CitationView, ReceiptsReply, ReceiptsRequest, ReceiptView
 from recalld.bus.wire.repos import (
     ReindexReply,
     ReindexRequest,
@@ -57,6 +58,7 @@ __all__ = [
     "Change",
     "Check",
     "ChunkView",
+    "CitationView",
     "DeltaReply",
     "DeltaRequest",
     "EdgeView",
@@ -77,6 +79,9 @@ __all__ = [
     "HealthRequest",
     "Hit",
     "Provenance",
+    "ReceiptView",
+    "ReceiptsReply",
+    "ReceiptsRequest",
     "ReindexReply",
     "ReindexRequest",
     "Reply",

@@ -1,0 +1,118 @@
+"""Trust over the bus: one daemon, files saved while agents rely on what they were told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio import to_thread
+
+from recalld.bus.client import RecallClient
+from recalld.errors import NotFoundError
+from tests.support.daemon import Daemon, running
+from tests.support.directories import short_directory
+from tests.support.repos import on_disk
+from tests.support.waiting import until_indexed
+
+MEMORY = {
+    "decisions/0002-times.md": "---\nvalid_from: 2023-10-16\n---\n# Times\n\nBookings are in harbour local time.\n",
+    "decisions/0008-clocks.md": "---\nsupersedes: 2\nvalid_from: 2024-11-11\n---\n# Clocks\n\nBookings are in UTC.\n",
+    "rules/freeze.md": "---\nvalid_until: 2025-07-20\n---\n# Freeze\n\nNobody deploys during the regatta.\n",
+    "decisions/0010-rates.md": "# Rates\n\nEach client may send ninety requests a minute.\n",
+}
+
+
+@pytest.fixture(scope="module")
+async def daemon(anyio_backend: str) -> AsyncIterator[Daemon]:
+    with short_directory() as directory:
+        async with running(directory / "state") as started:
+            yield started
+
+
+@pytest.fixture
+async def client(daemon: Daemon) -> AsyncIterator[RecallClient]:
+    async with daemon.client("alice") as connected:
+        yield connected
+
+
+@pytest.fixture
+async def memory(client: RecallClient, tmp_path: Path) -> AsyncIterator[Path]:
+    root = tmp_path / "memory"
+    for path, text in MEMORY.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    await client.repo_add(str(root), name="memory")
+    await until_indexed(client, "memory", on_disk(root))
+    yield root
+    await client.repo_remove("memory")
+
+
+async def recall(daemon: Daemon, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user would."""
+    command = [sys.executable, "-c", "from recalld.cli import recall; recall()", *arguments]
+    command += ["--state-dir", str(daemon.state_dir)]
+    return await to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
+
+
+async def test_the_current_decision_answers_for_the_old_one(client: RecallClient, memory: Path) -> None:
+    reply = await client.search("bookings are in harbour local time", k=2)
+    assert (reply.hits[0].path, reply.hits[0].stands_for) == ("decisions/0008-clocks.md", "decisions/0002-times.md")
+    [old] = [hit for hit in reply.withheld if hit.path == "decisions/0002-times.md"]
+    assert (old.verdict, old.validity.superseded_by) == ("superseded", "decisions/0008-clocks.md")
+    assert "1 superseded" in reply.reason
+    shown = await client.search("bookings are in harbour local time", k=2, all=True)
+    assert "superseded" in [hit.verdict for hit in shown.hits[2:]]
+    assert shown.withheld == ()
+
+
+async def test_a_day_in_the_past(client: RecallClient, memory: Path) -> None:
+    reply = await client.search("bookings are in harbour local time", as_of=datetime(2024, 7, 15, tzinfo=UTC))
+    assert reply.hits[0].path == "decisions/0002-times.md"
+    assert "decisions/0008-clocks.md" not in [hit.path for hit in reply.hits]
+
+
+async def test_only_what_does_not_hold_is_an_abstention(daemon: Daemon, memory: Path) -> None:
+    asked = ("search", "nobody deploys during the regatta", "--path", "rules/**")
+    result = await recall(daemon, *asked)
+    assert result.returncode == 1
+    why = "I don't know: the best match, rules/freeze.md, no longer holds: it was valid until 2025-07-20."
+    assert why in " ".join(result.stdout.split())
+    reply = json.loads((await recall(daemon, *asked, "--json")).stdout)
+    assert (reply["abstained"], reply["gap_warning"], reply["hits"]) == (True, False, [])
+    assert [hit["verdict"] for hit in reply["withheld"]] == ["expired"]
+    past = await recall(daemon, *asked, "--as-of", "2025-07-20")
+    assert past.returncode == 0
+    assert "rules/freeze.md" in past.stdout
+
+
+async def test_who_relied_on_a_memory_hears_when_it_is_replaced(
+    daemon: Daemon, client: RecallClient, memory: Path
+) -> None:
+    reply = await client.search("how many requests may each client send a minute", k=1)
+    assert reply.hits[0].path == "decisions/0010-rates.md"
+    [before] = (await client.receipts(id=reply.receipt)).receipts
+    assert before.stands
+    async with client.follow("invalidated.alice") as events:
+        (memory / "decisions/0014-limits.md").write_text(
+            "---\nsupersedes: 0010-rates\n---\n# Limits\n\nTerminals: 300.\n"
+        )
+        with anyio.fail_after(10):
+            event = await anext(events)
+    assert (event.data["receipt"], event.data["path"]) == (reply.receipt, "decisions/0010-rates.md")
+    assert (event.data["happened"], event.data["successor"]) == ("superseded", "decisions/0014-limits.md")
+    [after] = (await client.receipts(id=reply.receipt)).receipts
+    assert not after.stands
+    assert after.citations[0].happened == "superseded"
+    shown = await recall(daemon, "receipts", reply.receipt, "--agent", "alice")
+    assert shown.returncode == 1
+    assert "it no longer stands" in shown.stdout
+    assert "decisions/0014-limits.md" in shown.stdout
+    with pytest.raises(NotFoundError):
+        async with daemon.client("bob") as other:
+            await other.receipts(id=reply.receipt)
