@@ -14,6 +14,7 @@ from recalld import __version__
 from recalld.bus import internal, wire
 from recalld.bus.calls import call
 from recalld.bus.events import EventHistory, follow
+from recalld.bus.files import FileClient, FileServer
 from recalld.bus.ingest import IngestConsumer, IngestPublisher
 from recalld.bus.jobs import JobConsumer, JobPublisher
 from recalld.bus.remote_index import RemoteIndex
@@ -34,6 +35,7 @@ from recalld.serve.receipts import ReceiptVerbs
 from recalld.serve.repos import RepoVerbs
 from recalld.serve.search import SearchVerb
 from recalld.serve.status import Freshness, StatusVerbs
+from recalld.serve.supersede import SupersedeVerb
 from recalld.settings import RepoSettings
 from recalld.watch.ports import Ports
 from recalld.watch.roster import Roster
@@ -121,6 +123,7 @@ class ServeRole:
             now,
         )
         documents = DocumentVerbs(node.store, rescan, now)
+        supersede = SupersedeVerb(node.store, documents, FileClient(connection), scans.scan, now)
         repos = RepoVerbs(node.store, node.settings.node.name, announce, now)
         control = ControlVerbs(node.store, scans.scan, EventHistory(connection))
         status = StatusVerbs(
@@ -128,6 +131,7 @@ class ServeRole:
         )
         add("search", wire.SearchRequest, wire.SearchReply, search)
         add("receipts", wire.ReceiptsRequest, wire.ReceiptsReply, ReceiptVerbs(node.receipts))
+        add("supersede", wire.SupersedeRequest, wire.SupersedeReply, supersede)
         add("get", wire.GetRequest, wire.GetReply, documents.get)
         add("forget", wire.ForgetRequest, wire.ForgetReply, documents.forget)
         add("delta", wire.DeltaRequest, wire.DeltaReply, documents.delta)
@@ -153,6 +157,7 @@ class WatchRole:
         self.watcher = Watcher(node.settings.watch, ports)
         self._roster = Roster(_Register(node), self.watcher)
         self._scans = ScanServer(connection, name, self.watcher.scan)
+        self._files = FileServer(connection, name, self.watcher.create)
         node.watcher = self.watcher
         self._again = anyio.Event()
 
@@ -160,6 +165,7 @@ class WatchRole:
         """Watch until told to stop; files that are being published then are finished."""
         async with anyio.create_task_group() as group:
             await group.start(self._scans.run, stop)
+            await group.start(self._files.run, stop)
             async with anyio.create_task_group() as watching:
                 await watching.start(self.watcher.run, stop)
                 group.start_soon(self._roster.run, self._node.settings.repos)

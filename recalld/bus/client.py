@@ -82,6 +82,11 @@ class RecallClient:
         """Say whether answers that this agent was given still stand."""
         return await self._ask("receipts", _of(wire.ReceiptsRequest, request, "", fields), wire.ReceiptsReply)
 
+    async def supersede(self, request: wire.SupersedeRequest | None = None, **fields: Any) -> wire.SupersedeReply:
+        """Record that one document replaced another."""
+        body = _of(wire.SupersedeRequest, request, "", fields)
+        return await self._ask("supersede", body, wire.SupersedeReply, repeatable=False)
+
     async def stats(self, request: wire.StatsRequest | None = None, **fields: Any) -> wire.StatsReply:
         """Say what is indexed and what is under way."""
         return await self._ask("stats", _of(wire.StatsRequest, request, "", fields), wire.StatsReply)

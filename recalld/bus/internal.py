@@ -67,3 +67,17 @@ class IngestMessage(BaseModel):
     size: int = 0
     object: str | None = None
     skip: str | None = Field(None, description="why the file must not be read (too_large, binary): index it as skipped")
+
+
+class CreateRequest(Request):
+    """A serving node asks for a new file in a repo; nothing that stands there already is touched."""
+
+    repo: str
+    path: Annotated[str, Field(min_length=1, max_length=4_096)]
+    text: Annotated[str, Field(max_length=524_288)]
+
+
+class CreateReply(Reply):
+    """The file was made."""
+
+    path: str

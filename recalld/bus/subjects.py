@@ -75,3 +75,8 @@ def job(name: str) -> str:
 def scan(node: str) -> str:
     """Return the subject on which a watching node takes scan requests for its repos."""
     return f"recall.node.{node}.scan"
+
+
+def create(node: str) -> str:
+    """Return the subject on which a watching node takes requests for new files in its repos."""
+    return f"recall.node.{node}.create"

@@ -25,7 +25,7 @@ class DocumentVerbs:
 
     async def get(self, agent: str, request: wire.GetRequest) -> wire.GetReply:
         """Return a document whole, by path or by the id of a hit."""
-        document = await self._find(agent, request.ref, request.repo)
+        document = await self.find(agent, request.ref, request.repo)
         findings = await self.store.findings.list(repo=document.repo, path=document.path)
         return _document(document, findings)
 
@@ -33,7 +33,7 @@ class DocumentVerbs:
         """Drop a document's text from the index and keep it out, or let it back in."""
         if request.undo:
             return await self._undo(agent, request)
-        document = await self._find(agent, request.ref, request.repo)
+        document = await self.find(agent, request.ref, request.repo)
         repo = await self._repo(agent, document.repo)
         chunks = await self.store.documents.forget(repo.id, document.path, by=agent, at=self.clock())
         return wire.ForgetReply(repo=repo.name, path=document.path, chunks=chunks)
@@ -67,7 +67,8 @@ class DocumentVerbs:
         await self.rescan(repo, path)
         return wire.ForgetReply(repo=repo.name, path=path, chunks=0, undone=True)
 
-    async def _find(self, agent: str, ref: str, repo: str | None) -> StoredDocument:
+    async def find(self, agent: str, ref: str, repo: str | None) -> StoredDocument:
+        """Return the document that a reference means. Raises NotFoundError, UsageError where it may be several."""
         if ref.isdecimal():
             found = await self.store.documents.of_chunk(int(ref))
             if found is not None and await self._visible(agent, found.repo):

@@ -5,14 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
+from recalld.bus.internal import CreateReply, CreateRequest
 from recalld.bus.wire import ReindexRequest, ScanReport
-from recalld.errors import NotFoundError
+from recalld.errors import NotFoundError, RefusedError
 from recalld.model import Repo
 from recalld.settings import WatchSettings
+from recalld.watch.creating import create
 from recalld.watch.hints import Hints
 from recalld.watch.keeper import Keeper
 from recalld.watch.ports import Ports
@@ -91,10 +95,21 @@ class Watcher:
 
     async def scan(self, name: str, request: ReindexRequest) -> ScanReport:
         """Compare a repo now. Raises NotFoundError when it is not watched here, DependencyError when it cannot be."""
+        return await self._watch(name).scan(request)
+
+    async def create(self, request: CreateRequest) -> CreateReply:
+        """Make a new file in a repo. Raises NotFoundError when it is not watched here, RefusedError, UsageError."""
+        repo = self._watch(request.repo).repo
+        if repo.read_only:
+            raise RefusedError(f"{repo.name} is read-only", suggestion="recalld makes no files there")
+        await to_thread.run_sync(create, Path(repo.path), request.path, request.text)
+        return CreateReply(path=request.path)
+
+    def _watch(self, name: str) -> RepoWatch:
         watched = self._watched.get(name)
         if watched is None:
             raise NotFoundError(f"{name} is not watched by {self._ports.node}", suggestion="see `recall repo list`")
-        return await watched.watch.scan(request)
+        return watched.watch
 
     def trouble(self) -> str:
         """Return what is wrong, in words; empty when nothing is."""

@@ -14,7 +14,7 @@ import pytest
 from anyio import to_thread
 
 from recalld.bus.client import RecallClient
-from recalld.errors import NotFoundError
+from recalld.errors import NotFoundError, RefusedError
 from tests.support.daemon import Daemon, running
 from tests.support.directories import short_directory
 from tests.support.repos import on_disk
@@ -116,3 +116,31 @@ async def test_who_relied_on_a_memory_hears_when_it_is_replaced(
     with pytest.raises(NotFoundError):
         async with daemon.client("bob") as other:
             await other.receipts(id=reply.receipt)
+
+
+async def test_one_call_supersedes(daemon: Daemon, client: RecallClient, memory: Path) -> None:
+    (memory / "decisions/0020-terminals.md").write_text("# Terminals\n\nA terminal may send more.\n")
+    await until_indexed(client, "memory", on_disk(memory))
+    reply = await client.supersede(old="decisions/0010-rates.md", new="decisions/0020-terminals.md", why="Too few.")
+    assert reply.record == "supersessions/0010-rates-replaced-by-0020-terminals.md"
+    assert "Too few." in (memory / reply.record).read_text()
+    found = await client.search("ninety requests a minute", k=1, min_seq=reply.seq)
+    assert found.hits[0].stands_for == "decisions/0010-rates.md"
+    again = await client.supersede(old="decisions/0010-rates.md", new="decisions/0020-terminals.md")
+    assert (again.already, again.record) == (True, "")
+    with pytest.raises(RefusedError, match="was itself replaced"):
+        await client.supersede(old="rules/freeze.md", new="decisions/0010-rates.md")
+    with pytest.raises(RefusedError, match="cannot replace itself"):
+        await client.supersede(old="rules/freeze.md", new="rules/freeze.md")
+
+
+async def test_a_persons_file_is_written_only_when_told_to(daemon: Daemon, memory: Path) -> None:
+    new = memory / "decisions/0010-rates.md"
+    before = new.read_text()
+    result = await recall(daemon, "supersede", "rules/freeze.md", "decisions/0010-rates.md", "--write")
+    assert result.returncode != 0
+    assert new.read_text() == before
+    result = await recall(daemon, "supersede", "rules/freeze.md", "decisions/0010-rates.md", "--write", "--yes")
+    assert result.returncode == 0
+    assert "+supersedes: rules/freeze.md" in result.stdout
+    assert new.read_text() == f"---\nsupersedes: rules/freeze.md\n---\n{before}"

@@ -19,6 +19,7 @@ from recalld.bus.wire.documents import (
     GetReply,
     GetRequest,
 )
+from recalld.bus.wire.memos import SupersedeReply, SupersedeRequest
 from recalld.bus.wire.receipts import CitationView, ReceiptsReply, ReceiptsRequest, ReceiptView
 from recalld.bus.wire.repos import (
     ReindexReply,
@@ -98,6 +99,8 @@ __all__ = [
     "SearchRequest",
     "StatsReply",
     "StatsRequest",
+    "SupersedeReply",
+    "SupersedeRequest",
     "TraceStage",
     "Validity",
 ]
