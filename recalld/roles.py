@@ -28,6 +28,7 @@ from recalld.jobs.retention import Retention
 from recalld.jobs.schedule import Schedule
 from recalld.model import Repo
 from recalld.node import Node
+from recalld.serve.calibration import CalibrationVerbs
 from recalld.serve.control import ControlVerbs
 from recalld.serve.documents import DocumentVerbs
 from recalld.serve.repos import RepoVerbs
@@ -73,6 +74,7 @@ class IndexRole:
         """Index until told to stop; batches that are being worked on then are finished."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._node.keep_generations)
+            group.start_soon(self._node.keep_calibrated)
             async with anyio.create_task_group() as consuming:
                 consuming.start_soon(self._jobs.run, {"retention": self._retention}, stop)
                 await consuming.start(self._consumer.run, self._worker.index, self._worker.give_up, stop)
@@ -116,6 +118,7 @@ class ServeRole:
         status = StatusVerbs(
             node.store, freshness, node.probes(), node.settings.node.name, node.settings.node.roles, node.started_at
         )
+        calibration = CalibrationVerbs(node.calibrator)
         add("search", wire.SearchRequest, wire.SearchReply, search)
         add("get", wire.GetRequest, wire.GetReply, documents.get)
         add("forget", wire.ForgetRequest, wire.ForgetReply, documents.forget)
@@ -127,6 +130,7 @@ class ServeRole:
         add("observe", internal.ObserveRequest, internal.ObserveReply, repos.observe)
         add("reindex", wire.ReindexRequest, wire.ReindexReply, control.reindex)
         add("events", wire.EventsRequest, wire.EventsReply, control.events)
+        add("calibrate", wire.CalibrateRequest, wire.CalibrateReply, calibration.calibrate)
         add("stats", wire.StatsRequest, wire.StatsReply, status.stats)
         add("health", wire.HealthRequest, wire.HealthReply, status.health)
 

@@ -54,6 +54,15 @@ class Outcome:
     calibration: Calibration | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """A stored calibration that was read whole."""
+
+    row: CalibrationRow
+    calibration: Calibration
+    probes: Sequence[Probe]
+
+
 @dataclass(slots=True)
 class Calibrator:
     """Fits and tends the calibration of the serving generation.
@@ -89,14 +98,15 @@ class Calibrator:
         self._seen = (generation.id, corpus.documents)
         if not rested or not corpus.documents:
             return Outcome(Step.WAITING, "the index is not at rest" if corpus.documents else "there are no documents")
-        if row is not None and changed_share(row.documents, corpus) < self.settings.drift_share:
+        standing = _standing(row, generation)
+        if standing and changed_share(standing.row.documents, corpus) < self.settings.drift_share:
             return Outcome(Step.KEPT)
-        if row is None and self._refused == self._seen:
+        if self._refused == self._seen:
             return Outcome(Step.REFUSED, "the documents are those that a calibration was refused for")
         async with self.store.calibrations.alone() as mine:
             if not mine:
                 return Outcome(Step.WAITING, "another node calibrates")
-            return await self._renew(generation, row, corpus)
+            return await self._renew(generation, standing, corpus)
 
     async def calibrate(self, labels: Sequence[Probe] = (), *, dry_run: bool = False) -> Calibration:
         """Fit the serving generation now, from labelled questions where they are given; keep it unless ``dry_run``.
@@ -116,30 +126,28 @@ class Calibrator:
                     await self._tell_refused(generation, error)
                 raise
 
-    async def _renew(self, generation: Generation, row: CalibrationRow | None, corpus: CorpusSize) -> Outcome:
-        """Fit where there is no calibration or the one there is fails its probes."""
-        labels: list[Probe] = []
+    async def _renew(self, generation: Generation, standing: _Standing | None, corpus: CorpusSize) -> Outcome:
+        """Fit where there is no calibration, or the one there is fails its probes."""
+        labels: Sequence[Probe] = ()
         try:
-            if row is not None:
-                calibration, stored = _read(row, generation)
-                labels = stored if calibration.source == "labels" else []
-                worst = await self._worst_error(generation, calibration, stored)
+            if standing is not None:
+                worst = await self._worst_error(generation, standing)
                 if worst <= self.settings.drift_error:
-                    return await self._keep(generation, row, corpus, worst)
+                    return await self._keep(generation, standing.row, corpus, worst)
                 log.info("the calibration has aged: it misjudges %.0f %% of a class", worst * 100)
+                labels = standing.probes if standing.calibration.source == "labels" else ()
             return Outcome(Step.FITTED, calibration=await self._fit(generation, labels, keep=True))
         except CalibrationRefused as error:
             self._refused = (generation.id, corpus.documents)
             await self._tell_refused(generation, error)
             return Outcome(Step.REFUSED, error.message)
 
-    async def _worst_error(self, generation: Generation, calibration: Calibration, stored: Sequence[Probe]) -> float:
+    async def _worst_error(self, generation: Generation, standing: _Standing) -> float:
         """Ask some of the stored probes again; return the share that is misjudged now, of the worse class."""
         half = self.settings.drift_probes // 2
-        classes = ([probe for probe in stored if probe.answerable is label] for label in (True, False))
+        classes = ([probe for probe in standing.probes if probe.answerable is label] for label in (True, False))
         drawn = [probe for found in classes for probe in self.rng.sample(found, min(half, len(found)))]
-        samples = await self._ask(generation, drawn)
-        return max(class_errors(next(iter(calibration.models.values())), samples).values())
+        return max(class_errors(standing.calibration, await self._ask(generation, drawn)).values())
 
     async def _keep(self, generation: Generation, row: CalibrationRow, corpus: CorpusSize, worst: float) -> Outcome:
         await self.store.calibrations.checked(row.id, documents=corpus.documents, at=self.clock())
@@ -226,17 +234,20 @@ def changed_share(before: int, corpus: CorpusSize) -> float:
     return moved / max(before, corpus.documents, 1)
 
 
-def _read(row: CalibrationRow, generation: Generation) -> tuple[Calibration, list[Probe]]:
-    """Read what is stored. Raises CalibrationRefused for what is not as it was written."""
-    calibration = Calibration.from_json(row.model, generation.fingerprint)
+def _standing(row: CalibrationRow | None, generation: Generation) -> _Standing | None:
+    """Read what is stored; None where nothing is, or nothing that may be believed, which is fitted anew."""
+    if row is None:
+        return None
     try:
-        probes = [
-            Probe(str(item["query"]), bool(item["answerable"]), Origin(item["origin"]), str(item["subject"]))
-            for item in row.probes
-        ]
-    except (KeyError, TypeError, ValueError) as error:
-        raise CalibrationRefused(f"the stored probes are damaged: {error!r}") from error
-    return calibration, probes
+        calibration = Calibration.from_json(row.model, generation.fingerprint)
+        return _Standing(row, calibration, [_probe(item) for item in row.probes])
+    except (CalibrationRefused, KeyError, TypeError, ValueError) as error:
+        log.warning("generation %d is calibrated anew: %s", generation.id, error)
+        return None
+
+
+def _probe(item: Mapping[str, Any]) -> Probe:
+    return Probe(item["query"], item["answerable"] is True, Origin(item["origin"]), item["subject"])
 
 
 def _plain(probe: Probe) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class Calibrations:
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[bool]:
-        """Tell whether no other node calibrates; while this is open, none begins. Holds a connection, no transaction."""
+        """Tell whether no other node calibrates; while this is open, none begins. Holds a session, no transaction."""
         async with self._database.session() as connection:
             mine = await connection.fetchval("SELECT pg_try_advisory_lock($1)", locks.CALIBRATION)
             try:

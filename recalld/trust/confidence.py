@@ -109,7 +109,7 @@ class Calibration:
 
     @classmethod
     def from_json(cls, data: Any, generation: str) -> Calibration:
-        """Read a calibration of the generation with this fingerprint. Raises CalibrationRefused for any other, or none."""
+        """Read the calibration of the generation with this fingerprint. Raises CalibrationRefused for anything else."""
         try:
             calibration = _ADAPTER.validate_python(data)
         except ValidationError as error:
@@ -138,13 +138,15 @@ def _check(kind: str, model: Model) -> None:
 
 def confidences(calibration: Calibration | None, hits: Sequence[RankedChunk]) -> list[float] | None:
     """Return the confidence in each hit of a search; None where nothing is calibrated for the scores that it has."""
-    if calibration is None:
-        return None
-    scores = [hit.scores for hit in hits]
-    model = calibration.models.get(kind_of(scores) or "")
-    if model is None:
-        return None
-    return model.confidences(scores)
+    return None if calibration is None else judge(calibration, [hit.scores for hit in hits])
+
+
+def judge(calibration: Calibration, hits: Sequence[Scores]) -> list[float] | None:
+    """Return the confidence in each hit of a search by its scores; None where no model is fitted for them."""
+    if not hits:
+        return []
+    model = calibration.models.get(kind_of(hits) or "")
+    return None if model is None else model.confidences(hits)
 
 
 def kind_of(hits: Sequence[Scores]) -> str | None:

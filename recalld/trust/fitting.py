@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recalld.errors import CalibrationRefused
-from recalld.trust.confidence import FEATURES, THRESHOLD, Calibration, Model, Report, Scores, Suspect, matrix
+from recalld.trust.confidence import FEATURES, THRESHOLD, Calibration, Model, Report, Scores, Suspect, judge, matrix
 from recalld.trust.probes import Probe
 from recalld.trust.statistics import Floats, auc_interval, logistic, quantile, separability, sigmoid
 
@@ -143,9 +143,7 @@ def _require_sense(wrong: NDArray[np.bool_], labels: NDArray[np.bool_]) -> None:
             )
 
 
-def _line(
-    rows: Floats, labels: NDArray[np.bool_], trusted: NDArray[np.bool_], start: Floats | None = None
-) -> _Line:
+def _line(rows: Floats, labels: NDArray[np.bool_], trusted: NDArray[np.bool_], start: Floats | None = None) -> _Line:
     """Fit direction and threshold to the trusted questions; all questions get their log odds."""
     first = rows[:, 0]
     mean, scale = first[trusted].mean(axis=0), first[trusted].std(axis=0)
@@ -196,10 +194,10 @@ def _certified(questions: int, bound: float) -> tuple[bool | None, str]:
     return True, ""
 
 
-def class_errors(model: Model, samples: Sequence[Sample]) -> Mapping[bool, float]:
+def class_errors(calibration: Calibration, samples: Sequence[Sample]) -> Mapping[bool, float]:
     """Return the share of wrongly judged questions among the answerable (True) and the others (False)."""
     wrong: dict[bool, list[bool]] = {True: [], False: []}
     for sample in samples:
-        confident = max(model.confidences(sample.hits), default=0.0) >= THRESHOLD
+        confident = max(judge(calibration, sample.hits) or [], default=0.0) >= THRESHOLD
         wrong[sample.probe.answerable].append(confident != sample.probe.answerable)
     return {label: sum(values) / len(values) if values else 0.0 for label, values in wrong.items()}

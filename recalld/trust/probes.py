@@ -82,9 +82,7 @@ def answerable(passages: Sequence[Passage], rng: random.Random, limit: int) -> l
     return list(_distinct(_interleaved([names, sentences])))[:limit]
 
 
-def _by_document(
-    passages: Sequence[Passage], origin: Origin, texts: Callable[[Passage], Iterable[str]]
-) -> list[Probe]:
+def _by_document(passages: Sequence[Passage], origin: Origin, texts: Callable[[Passage], Iterable[str]]) -> list[Probe]:
     columns: dict[str, list[Probe]] = {}
     for passage in passages:
         column = columns.setdefault(passage.path, [])

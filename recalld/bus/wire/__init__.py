@@ -52,8 +52,11 @@ from recalld.bus.wire.status import (
     StatsReply,
     StatsRequest,
 )
+from recalld.bus.wire.trust import CalibrateReply, CalibrateRequest, Label, ModelReport, SuspectView
 
 __all__ = [
+    "CalibrateReply",
+    "CalibrateRequest",
     "Change",
     "Check",
     "ChunkView",
@@ -76,6 +79,8 @@ __all__ = [
     "HealthReply",
     "HealthRequest",
     "Hit",
+    "Label",
+    "ModelReport",
     "Provenance",
     "ReindexReply",
     "ReindexRequest",
@@ -93,6 +98,7 @@ __all__ = [
     "SearchRequest",
     "StatsReply",
     "StatsRequest",
+    "SuspectView",
     "TraceStage",
     "Validity",
 ]
