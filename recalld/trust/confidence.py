@@ -118,6 +118,8 @@ class Calibration:
             raise CalibrationRefused(f"the stored calibration is damaged: {where}: {fault['msg']}") from error
         if calibration.generation != generation:
             raise CalibrationRefused("the stored calibration is of another generation of the index")
+        if not calibration.models:
+            raise CalibrationRefused("the stored calibration has no model")
         for kind, model in calibration.models.items():
             _check(kind, model)
         return calibration

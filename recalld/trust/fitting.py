@@ -63,7 +63,7 @@ def fit(
     documents: int,
     least: int,
 ) -> Calibration:
-    """Return a calibration with a model of each kind that the samples' scores allow.
+    """Return a calibration with a model of each kind that the samples' scores allow; suspects are the first one's.
 
     Raises CalibrationRefused when a class has fewer than ``least`` questions, when no scores can be compared, and
     when the memory answers so many of the unanswerable questions that they teach nothing.
@@ -73,8 +73,9 @@ def fit(
     suspects: list[Suspect] = []
     for kind, features in FEATURES.items():
         if _has(samples, features):
-            models[kind], found = _model(samples, features, source)
-            suspects = suspects or found
+            model, found = _model(samples, features, source)
+            suspects = suspects if models else found
+            models[kind] = model
     if not models:
         raise CalibrationRefused("the hits have no scores that can be compared: the searches went by words alone")
     return Calibration(generation, source, fitted_at, documents, models, tuple(suspects))
@@ -101,8 +102,7 @@ def _model(samples: Sequence[Sample], features: tuple[str, ...], source: str) ->
     """Fit once with all questions, and once more without those that the others speak against."""
     rows = _cube(samples, features)
     labels = np.array([sample.probe.answerable for sample in samples])
-    odd = _left_out(rows, labels, np.ones(len(rows), dtype=bool))
-    wrong = (odd >= 0) != labels
+    wrong = (_left_out(rows, labels, np.ones(len(rows), dtype=bool), tails=False) >= 0) != labels
     _require_sense(wrong, labels)
     # A probe from the memory itself may be weak ("See below."), but not wrongly labelled; the tail allows for it.
     trusted = ~wrong | (labels if source == "pseudo" else False)
@@ -143,25 +143,34 @@ def _require_sense(wrong: NDArray[np.bool_], labels: NDArray[np.bool_]) -> None:
             )
 
 
-def _line(rows: Floats, labels: NDArray[np.bool_], trusted: NDArray[np.bool_], start: Floats | None = None) -> _Line:
-    """Fit direction and threshold to the trusted questions; all questions get their log odds."""
+def _line(
+    rows: Floats,
+    labels: NDArray[np.bool_],
+    trusted: NDArray[np.bool_],
+    start: Floats | None = None,
+    tails: bool = True,
+) -> _Line:
+    """Fit direction and threshold to the trusted questions; all questions get their log odds.
+
+    Without ``tails`` the threshold is the logistic fit's own, which a few wrong labels do not move far.
+    """
     first = rows[:, 0]
     mean, scale = first[trusted].mean(axis=0), first[trusted].std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     weights = logistic((first[trusted] - mean) / scale, labels[trusted], start)
     best = ((rows - mean) / scale @ weights[:-1]).max(axis=1) + weights[-1]
     low, high = quantile(best[trusted & labels], TAIL), quantile(best[trusted & ~labels], 1 - TAIL)
-    return _Line(mean, scale, weights, (low + high) / 2, best)
+    return _Line(mean, scale, weights, (low + high) / 2 if tails else 0.0, best)
 
 
-def _left_out(rows: Floats, labels: NDArray[np.bool_], trusted: NDArray[np.bool_]) -> Floats:
+def _left_out(rows: Floats, labels: NDArray[np.bool_], trusted: NDArray[np.bool_], tails: bool = True) -> Floats:
     """Return the log odds of each question by a fit that has not seen it."""
-    whole = _line(rows, labels, trusted)
+    whole = _line(rows, labels, trusted, tails=tails)
     logits = whole.logits.copy()
     for index in np.flatnonzero(trusted):
         others = trusted.copy()
         others[index] = False
-        logits[index] = _line(rows, labels, others, whole.weights).logits[index]
+        logits[index] = _line(rows, labels, others, whole.weights, tails).logits[index]
     return logits
 
 
