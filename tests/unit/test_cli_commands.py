@@ -15,7 +15,8 @@ from tests.support.commands import commands, is_known, run
 ISSUE = {
     "recalld": {"run", "status", "doctor", "reload", "migrate", "config show", "config check"},
     "recall": {
-        *("search", "get", "stats", "health", "reindex", "forget", "delta", "events", "demo"),
+        *("search", "get", "stats", "health", "reindex", "forget", "delta", "events", "calibrate"),
+        "demo",
         *("repo add", "repo list", "repo remove"),
     },
 }

@@ -11,7 +11,7 @@ WANTED = [{"query": "why nats", "answerable": True}, {"query": "how old is a yew
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("a.jsonl", '{"query": "why nats", "answerable": true}\n\n{"query": " how old is a yew ", "answerable": false}\n'),
+        ("a.jsonl", '{"query": "why nats", "answerable": true}\n\n{"query": " how old is a yew ", "answerable": 0}\n'),
         ("a.json", '[{"query": "why nats", "answerable": true},\n {"query": "how old is a yew", "answerable": 0}]'),
         ("a.csv", "query,answerable,note\nwhy nats,yes,\nhow old is a yew,False,x\n"),
         ("bom.csv", "\ufeffquery,answerable\nwhy nats,1\nhow old is a yew,no\n"),

@@ -48,7 +48,8 @@ def flipped(sample: Sample, answerable: bool) -> Sample:
 
 
 def ranked(found: Scores) -> RankedChunk:
-    chunk = StoredChunk(1, 1, "r", "a.md", "A", "note", (), (), (1, 2), "t", "h", "c", None, "", Position(1, 1), AT, AT, AT)  # fmt: skip
+    place = (1, 1, "r", "a.md", "A", "note", (), (), (1, 2), "t", "h", "c", None, "", Position(1, 1))
+    chunk = StoredChunk(*place, modified_at=AT, indexed_at=AT, first_indexed_at=AT)
     return RankedChunk(chunk, 1.0, found)
 
 

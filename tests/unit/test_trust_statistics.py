@@ -18,7 +18,10 @@ def test_separability_is_the_share_of_pairs_in_order() -> None:
     assert separability(np.array([0.0, 3.0]), np.array([1.0, 2.0])) == 0.5
 
 
-@pytest.mark.parametrize(("count", "needed"), [(20, 0.962), (30, 0.955), (40, 0.950), (50, 0.946), (100, 0.936), (200, 0.927), (500, 0.918)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("count", "needed"),
+    [(20, 0.962), (30, 0.955), (40, 0.950), (50, 0.946), (100, 0.936), (200, 0.927), (500, 0.918)],
+)
 def test_the_interval_certifies_from_the_published_separability_on(count: int, needed: float) -> None:
     assert auc_interval(needed + 0.0006, count, count)[0] >= 0.90
     assert auc_interval(needed - 0.0015, count, count)[0] < 0.90
