@@ -47,6 +47,13 @@ class RefusedError(RecalldError):
     exit_status = 4
 
 
+class CalibrationRefused(RecalldError):  # noqa: N818 - nothing broke; there is no calibration to trust
+    """A calibration would say more than it knows: too few questions, or one that is damaged or of another index."""
+
+    code = "calibration"
+    exit_status = 4
+
+
 class UnreachableError(RecalldError):
     """The daemon, or the role of it that this needs, does not answer."""
 

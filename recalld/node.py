@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -10,6 +11,7 @@ import anyio
 
 from recalld.analyze import Analyzer
 from recalld.bus import wire
+from recalld.bus.streams import IngestStream
 from recalld.embed.factory import make_embedder
 from recalld.embed.protocol import Embedder
 from recalld.embed.registry import Embedders, GenerationEmbedder
@@ -17,10 +19,12 @@ from recalld.errors import RecalldError
 from recalld.foundation import Foundation, needs_store, now
 from recalld.ingest.chunk_policy import ChunkPolicy
 from recalld.ingest.generations import Generations
-from recalld.model import Generation, RankedChunk
+from recalld.jobs.calibration import Calibrator, Step
+from recalld.model import Generation
 from recalld.recall.answer import Answering
 from recalld.recall.receipts import Receipts
 from recalld.recall.retrieve import Retriever
+from recalld.serve.confidence import Confidence
 from recalld.serve.status import Probe
 from recalld.settings import Settings
 from recalld.store import Store
@@ -30,12 +34,10 @@ log = logging.getLogger(__name__)
 
 RETRY_S = 5.0
 TEND_S = 300.0
+REST_S = 1.0
+"""How often an index that is not calibrated yet is looked at, until it is at rest (seconds)."""
 SWEEP_S = 30.0
 """How often it is looked for answers that ended by the clock (seconds)."""
-
-
-def _uncalibrated(hits: Sequence[RankedChunk]) -> None:
-    """Nothing is calibrated yet."""
 
 
 class Node:
@@ -49,6 +51,8 @@ class Node:
         self.policy = ChunkPolicy(settings.ingest.policy, settings.ingest.chunk_tokens, settings.ingest.overlap_tokens)
         self.embedders = Embedders(self._make, settings.embed.model)
         self._retrievers: dict[int, Retriever] = {}
+        self._calibrator: Calibrator | None = None
+        self._confidence: Confidence | None = None
 
     @property
     def store(self) -> Store:
@@ -89,6 +93,35 @@ class Node:
                 pause = RETRY_S
             await anyio.sleep(pause)
 
+    @property
+    def calibrator(self) -> Calibrator:
+        """What calibrates; one for all roles of this process."""
+        if self._calibrator is None:
+            self._calibrator = Calibrator(
+                self.store,
+                self.retriever,
+                IngestStream(self.foundation.connection).pending,
+                self.foundation.events.announce,
+                self.settings.trust,
+                now,
+                random.Random(),
+            )
+        return self._calibrator
+
+    async def keep_calibrated(self) -> None:
+        """Calibrate as soon as the index is at rest, and see to it that it stays so, for as long as the node lives."""
+        if self.settings.trust.calibrate == "off":
+            return
+        await self.embedders.primary()
+        while True:
+            try:
+                outcome = await self.calibrator.tend()
+                pause = REST_S if outcome.step is Step.WAITING else self.settings.trust.check_interval_s
+            except RecalldError as error:
+                log.warning("cannot calibrate now: %s", error.message)
+                pause = RETRY_S
+            await anyio.sleep(pause)
+
     def retriever(self, generation: Generation) -> Retriever:
         """Return the retriever of a generation."""
         if generation.id not in self._retrievers:
@@ -115,7 +148,9 @@ class Node:
 
     async def answering(self, generation: Generation) -> Answering:
         """Return what answers questions from a generation."""
-        return Answering(self.retriever(generation), self.store.standings, _uncalibrated)
+        if self._confidence is None:
+            self._confidence = Confidence(self.store)
+        return Answering(self.retriever(generation), self.store.standings, await self._confidence.of(generation))
 
     def reload(self, settings: Settings) -> None:
         """Take up new settings; the roles are told by their owner."""

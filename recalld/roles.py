@@ -29,6 +29,7 @@ from recalld.jobs.retention import Retention
 from recalld.jobs.schedule import Schedule
 from recalld.model import Repo
 from recalld.node import Node
+from recalld.serve.calibration import CalibrationVerbs
 from recalld.serve.control import ControlVerbs
 from recalld.serve.documents import DocumentVerbs
 from recalld.serve.receipts import ReceiptVerbs
@@ -71,7 +72,11 @@ class IndexRole:
             node.store, node.generations.targets, node.policy, announce, now, node.receipts.documents_changed
         )
         self._retention = Retention(
-            node.store, node.settings.store.tombstone_days, node.settings.store.cached_embeddings, now
+            node.store,
+            node.settings.store.tombstone_days,
+            node.settings.store.cached_embeddings,
+            node.settings.trust.receipt_days,
+            now,
         )
 
     async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
@@ -79,6 +84,7 @@ class IndexRole:
         async with anyio.create_task_group() as group:
             group.start_soon(self._node.keep_generations)
             group.start_soon(self._node.keep_receipts)
+            group.start_soon(self._node.keep_calibrated)
             async with anyio.create_task_group() as consuming:
                 consuming.start_soon(self._jobs.run, {"retention": self._retention}, stop)
                 await consuming.start(self._consumer.run, self._worker.index, self._worker.give_up, stop)
@@ -129,6 +135,7 @@ class ServeRole:
         status = StatusVerbs(
             node.store, freshness, node.probes(), node.settings.node.name, node.settings.node.roles, node.started_at
         )
+        calibration = CalibrationVerbs(node.calibrator)
         add("search", wire.SearchRequest, wire.SearchReply, search)
         add("receipts", wire.ReceiptsRequest, wire.ReceiptsReply, ReceiptVerbs(node.receipts))
         add("supersede", wire.SupersedeRequest, wire.SupersedeReply, supersede)
@@ -142,6 +149,7 @@ class ServeRole:
         add("observe", internal.ObserveRequest, internal.ObserveReply, repos.observe)
         add("reindex", wire.ReindexRequest, wire.ReindexReply, control.reindex)
         add("events", wire.EventsRequest, wire.EventsReply, control.events)
+        add("calibrate", wire.CalibrateRequest, wire.CalibrateReply, calibration.calibrate)
         add("stats", wire.StatsRequest, wire.StatsReply, status.stats)
         add("health", wire.HealthRequest, wire.HealthReply, status.health)
 

@@ -241,6 +241,25 @@ class RecallSettings(Section):
     """After so long the words alone must do (seconds)."""
 
 
+class TrustSettings(Section):
+    """How sure an answer must be."""
+
+    calibrate: Literal["auto", "off"] = "auto"
+    """Auto learns from probe questions how sure the memory may be; off leaves it to `recall calibrate`."""
+    probes: Annotated[int, Field(ge=20, le=296)] = 150
+    """Probe questions of each kind, answerable and not, at most."""
+    check_interval_s: Annotated[float, Field(gt=0)] = 60.0
+    """How often a change of the corpus is looked for (seconds)."""
+    drift_share: Annotated[float, Field(gt=0, le=1)] = 0.05
+    """Share of documents that must change before probes are asked again."""
+    drift_probes: Annotated[int, Field(ge=10)] = 60
+    """How many are asked again then."""
+    drift_error: Annotated[float, Field(ge=0, lt=1)] = 0.10
+    """Share of misjudged probes above which it is fitted anew."""
+    receipt_days: Annotated[int, Field(ge=1)] = 30
+    """How long it is kept what an answer relied on (days)."""
+
+
 class ScheduleSettings(Section):
     """What runs by the clock."""
 
@@ -267,6 +286,7 @@ class Settings(BaseSettings):
     ingest: IngestSettings = Field(default_factory=IngestSettings)
     embed: EmbedSettings = Field(default_factory=EmbedSettings)
     recall: RecallSettings = Field(default_factory=RecallSettings)
+    trust: TrustSettings = Field(default_factory=TrustSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     repos: Annotated[tuple[RepoSettings, ...], BeforeValidator(_table)] = ()
 

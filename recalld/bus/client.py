@@ -123,6 +123,11 @@ class RecallClient:
         """List what changed in the index since a cursor."""
         return await self._ask("delta", _of(wire.DeltaRequest, request, "", fields), wire.DeltaReply)
 
+    async def calibrate(self, request: wire.CalibrateRequest | None = None, **fields: Any) -> wire.CalibrateReply:
+        """Learn anew how sure the memory may be, from labelled questions or from probes of its own."""
+        body = _of(wire.CalibrateRequest, request, "", fields)
+        return await self._ask("calibrate", body, wire.CalibrateReply, LONG_DEADLINE_S, repeatable=False)
+
     async def events(self, request: wire.EventsRequest | None = None, **fields: Any) -> wire.EventsReply:
         """Read the event history."""
         return await self._ask("events", _of(wire.EventsRequest, request, "", fields), wire.EventsReply)

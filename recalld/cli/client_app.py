@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from recalld.cli import demo, documents, events, receipts, reindex, repos, search, status, supersede
+from recalld.cli import calibrate, demo, documents, events, receipts, reindex, repos, search, status, supersede
 from recalld.cli.command import application, command
 
 app = application("recall asks a running recalld: search a memory, look after its repos, see what happens.")
@@ -21,6 +21,7 @@ command(app, examples=reindex.EXAMPLES)(reindex.reindex)
 command(app, examples=documents.FORGET_EXAMPLES)(documents.forget)
 command(app, examples=documents.DELTA_EXAMPLES)(documents.delta)
 command(app, examples=events.EXAMPLES)(events.events)
+command(app, examples=calibrate.EXAMPLES)(calibrate.calibrate)
 command(app, examples=demo.EXAMPLES)(demo.demo)
 command(repo_app, examples=repos.ADD_EXAMPLES)(repos.add)
 command(repo_app, "list", examples=repos.LIST_EXAMPLES)(repos.list_)

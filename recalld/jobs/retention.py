@@ -12,11 +12,12 @@ from recalld.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Keeps tombstones for ``tombstone_days`` and at most ``cached_embeddings`` rows of the embedding cache."""
+    """Keeps tombstones and receipts for so many days, and at most ``cached_embeddings`` rows of the embedding cache."""
 
     store: Store
     tombstone_days: int
     cached_embeddings: int
+    receipt_days: int
     clock: Callable[[], datetime]
 
     async def __call__(self) -> Mapping[str, Any]:
@@ -26,5 +27,6 @@ class Retention:
             pass
         return {
             "tombstones": await self.store.documents.prune_tombstones(before),
+            "receipts": await self.store.receipts.prune(self.clock() - timedelta(days=self.receipt_days)),
             "embeddings": await self.store.cache.prune(self.cached_embeddings),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from recalld.store.cache import EmbeddingCache
+from recalld.store.calibrations import Calibrations
 from recalld.store.chunks import Chunks
 from recalld.store.database import Database
 from recalld.store.documents import Documents
@@ -37,6 +38,7 @@ class Store:
         self.receipts = Receipts(database)
         self.standings = Standings(database)
         self.stats = Stats(database)
+        self.calibrations = Calibrations(database)
 
     @classmethod
     async def open(

@@ -13,6 +13,9 @@ MIGRATION = 0x7265_6361_6C6C_6400
 STRUCTURE = 0x7265_6361_6C6C_6401
 """Which repos and generations there are: shared by every writer, held alone by who changes it."""
 
+CALIBRATION = 0x7265_6361_6C6C_6402
+"""Held by the node that calibrates, for its session, beside no other lock."""
+
 
 def document(repo_id: int, path: str) -> int:
     """Return the key of one document."""

@@ -126,3 +126,34 @@ class GenerationRow:
     state: str
     documents: int
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPassage:
+    """A chunk that was drawn by lot: where it stands, the names above it, and its text."""
+
+    path: str
+    title: str
+    heading: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRow:
+    """A calibration as it is kept: plain JSON, and how the corpus was when it was last found good."""
+
+    id: int
+    fitted_at: datetime
+    model: Mapping[str, Any]
+    probes: Sequence[Mapping[str, Any]]
+    documents: int
+    checked_at: datetime
+    drift: str
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSize:
+    """How many documents there are, and how many paths have changed since a moment."""
+
+    documents: int
+    changed: int

@@ -55,9 +55,9 @@ async def measure() -> list[Figure]:
         with short_directory() as directory:
             async with await EmbeddedPostgres.start(directory, settings=FAST) as server:
                 for corpus in (peps(), docs_qa()):
-                    async with _indexed(server.dsn, embedder, corpus) as index:
+                    async with indexed(server.dsn, embedder, corpus) as index:
                         figures += await _by_document(index, corpus)
-                async with _indexed(server.dsn, embedder, passages()) as index:
+                async with indexed(server.dsn, embedder, passages()) as index:
                     figures += await _by_passage(index, passages())
     finally:
         await embedder.aclose()
@@ -65,7 +65,8 @@ async def measure() -> list[Figure]:
 
 
 @asynccontextmanager
-async def _indexed(dsn: str, embedder: Embedder, corpus: Corpus) -> AsyncIterator[Index]:
+async def indexed(dsn: str, embedder: Embedder, corpus: Corpus) -> AsyncIterator[Index]:
+    """Index a corpus with the default settings, in a database of its own."""
     ingest = IngestSettings()
     policy = ChunkPolicy(ingest.policy, ingest.chunk_tokens, ingest.overlap_tokens)
     async with fresh_database(dsn, None) as database:

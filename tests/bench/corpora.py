@@ -51,6 +51,12 @@ def peps(data: Path = DATA) -> Corpus:
     return Corpus("peps", documents, questions)
 
 
+def peps_offtopic(data: Path = DATA) -> list[str]:
+    """Return the 11 questions that no enhancement proposal answers."""
+    rows = json.loads((data / "peps" / "questions.json").read_text())
+    return [row["query"] for row in rows if not row["answerable"]]
+
+
 def _renamed(name: str) -> str:
     return name.removesuffix(".rst") + ".md"
 

@@ -16,7 +16,7 @@ ISSUE = {
     "recalld": {"run", "status", "doctor", "reload", "migrate", "config show", "config check"},
     "recall": {
         *("search", "get", "stats", "health", "reindex", "forget", "delta", "events", "demo"),
-        *("receipts", "supersede"),
+        *("receipts", "supersede", "calibrate"),
         *("repo add", "repo list", "repo remove"),
     },
 }

@@ -54,8 +54,11 @@ from recalld.bus.wire.status import (
     StatsReply,
     StatsRequest,
 )
+from recalld.bus.wire.trust import CalibrateReply, CalibrateRequest, Label, ModelReport, SuspectView
 
 __all__ = [
+    "CalibrateReply",
+    "CalibrateRequest",
     "Change",
     "Check",
     "ChunkView",
@@ -79,6 +82,8 @@ __all__ = [
     "HealthReply",
     "HealthRequest",
     "Hit",
+    "Label",
+    "ModelReport",
     "Provenance",
     "ReceiptView",
     "ReceiptsReply",
@@ -101,6 +106,7 @@ __all__ = [
     "StatsRequest",
     "SupersedeReply",
     "SupersedeRequest",
+    "SuspectView",
     "TraceStage",
     "Validity",
 ]
