@@ -139,6 +139,8 @@ class Calibrator:
             return Outcome(Step.FITTED, calibration=await self._fit(generation, labels, keep=True))
         except CalibrationRefused as error:
             self._refused = (generation.id, corpus.documents)
+            if standing is not None:  # it failed its probes, or there would have been no fit to refuse
+                await self.store.calibrations.aged(standing.row.id, at=self.clock())
             await self._tell_refused(generation, error)
             return Outcome(Step.REFUSED, error.message)
 

@@ -43,12 +43,12 @@ class Calibrations:
             )  # fmt: skip
 
     async def newest(self, generation_id: int) -> CalibrationRow | None:
-        """Return the calibration that counts for a generation."""
+        """Return the calibration that counts for a generation; None when there is none, or it has aged."""
         async with self._database.session() as connection:
             row = await connection.fetchrow(
                 """
                 SELECT id, fitted_at, model, probes, documents, checked_at, drift FROM calibration
-                WHERE generation_id = $1 ORDER BY id DESC LIMIT 1
+                WHERE id = (SELECT max(id) FROM calibration WHERE generation_id = $1) AND drift <> 'aged'
                 """,
                 generation_id,
             )
@@ -69,6 +69,11 @@ class Calibrations:
                 "UPDATE calibration SET checked_at = $2, documents = $3, drift = 'stable' WHERE id = $1",
                 id_, at, documents,
             )  # fmt: skip
+
+    async def aged(self, id_: int, *, at: datetime) -> None:
+        """Note that a calibration does not fit its corpus any more: it counts no longer."""
+        async with self._database.writing(durable=True) as connection:
+            await connection.execute("UPDATE calibration SET checked_at = $2, drift = 'aged' WHERE id = $1", id_, at)
 
     async def corpus(self, since: datetime | None = None) -> CorpusSize:
         """Return how many documents there are, and how many paths have changed since a moment (0 without one)."""

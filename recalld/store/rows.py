@@ -140,7 +140,7 @@ class SampledPassage:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRow:
-    """A calibration as it is kept: plain JSON, and how the corpus was when it was last found good."""
+    """A calibration as it is kept: plain JSON, and how the corpus was when it was last looked at."""
 
     id: int
     fitted_at: datetime

@@ -65,19 +65,25 @@ def fit(
 ) -> Calibration:
     """Return a calibration with a model of each kind that the samples' scores allow; suspects are the first one's.
 
-    Raises CalibrationRefused when a class has fewer than ``least`` questions, when no scores can be compared, and
-    when the memory answers so many of the unanswerable questions that they teach nothing.
+    A kind whose scores cannot tell the classes apart gets none. Raises CalibrationRefused when a class has fewer than
+    ``least`` questions, and when no kind gets a model.
     """
     _require_both(samples, least)
     models: dict[str, Model] = {}
     suspects: list[Suspect] = []
+    refusal = CalibrationRefused("the hits have no scores that can be compared: the searches went by words alone")
     for kind, features in FEATURES.items():
-        if _has(samples, features):
+        if not _has(samples, features):
+            continue
+        try:
             model, found = _model(samples, features, source)
+        except CalibrationRefused as error:
+            refusal = error
+        else:
             suspects = suspects if models else found
             models[kind] = model
     if not models:
-        raise CalibrationRefused("the hits have no scores that can be compared: the searches went by words alone")
+        raise refusal
     return Calibration(generation, source, fitted_at, documents, models, tuple(suspects))
 
 

@@ -162,6 +162,17 @@ async def test_a_corpus_that_left_its_calibration_behind_is_fitted_anew(scene: S
     assert calibration.fitted_at > first.fitted_at
 
 
+async def test_a_calibration_that_has_aged_and_cannot_be_replaced_is_not_applied(scene: Scene) -> None:
+    calibrator = scene.calibrator()
+    await calibrator.calibrate()
+    for path in memos():
+        await scene.index.delete(path)
+    await scene.index.add({"a.md": b"# What is left of it all\n\nThe rest was moved to another place.\n"})
+    assert [(await calibrator.tend()).step for _ in range(3)] == [Step.WAITING, Step.REFUSED, Step.REFUSED]
+    assert scene.topics == ["calibration.fitted", "calibration.refused"]
+    assert await Standing(scene.index.store)(scene.index.generation) is None
+
+
 async def test_a_memory_that_is_too_small_is_refused_once_and_stays_uncalibrated(
     postgres: str, minilm: Embedder
 ) -> None:

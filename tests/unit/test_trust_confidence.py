@@ -110,6 +110,16 @@ def test_what_cannot_be_told_apart_is_refused() -> None:
         fitted(asked)
 
 
+def test_a_kind_of_search_that_cannot_tell_goes_uncalibrated_alone() -> None:
+    rng = random.Random(4)
+    asked = [
+        Sample(sample.probe, tuple({**hit, "dense": rng.random()} for hit in sample.hits)) for sample in samples(40, 40)
+    ]
+    calibration = fitted(asked)
+    assert set(calibration.models) == {"rerank", "hybrid"}
+    assert judge(calibration, [{"dense": 0.7}]) is None
+
+
 def test_few_questions_are_not_certified_and_enough_are() -> None:
     few = fitted(samples(19, 40), "labels", least=5).models["rerank"].report
     assert few.certified is None

@@ -1,0 +1,84 @@
+"""A daemon calibrates itself once its index is at rest, and the command line has it do so."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from importlib import resources
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio import to_thread
+
+from recalld.bus.client import RecallClient
+from tests.support.daemon import Daemon, running
+from tests.support.directories import short_directory
+from tests.support.repos import on_disk
+from tests.support.waiting import until_indexed
+
+
+@pytest.fixture(scope="module")
+async def daemon(anyio_backend: str) -> AsyncIterator[Daemon]:
+    """A daemon with the packaged model, whose memory is the demo's, calibrated by itself."""
+    with short_directory() as directory:
+        root = directory / "memory"
+        shutil.copytree(str(resources.files("recalld.demo") / "memory"), root)
+        state = directory / "state"
+        async with running(state, RECALLD_EMBED__MODEL="minilm", RECALLD_TRUST__PROBES="60") as started:
+            async with started.client() as client, client.follow("calibration") as events:
+                await client.repo_add(str(root))
+                await until_indexed(client, "memory", on_disk(root))
+                with anyio.fail_after(60):
+                    event = await anext(events)
+            assert event.topic == "calibration.fitted", event
+            yield started
+
+
+async def recall(daemon: Daemon, *words: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-c", "from recalld.cli import recall; recall()", *words]
+
+    def call() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*line, "--state-dir", str(daemon.state_dir)], capture_output=True, text=True, timeout=60, check=False
+        )
+
+    return await to_thread.run_sync(call)
+
+
+async def count(client: RecallClient) -> int:
+    return len((await client.events(topic="calibration")).events)
+
+
+async def test_a_dry_run_reports_and_keeps_nothing(daemon: Daemon) -> None:
+    async with daemon.client() as client:
+        before = await count(client)
+        people = await recall(daemon, "calibrate", "--dry-run")
+        assert people.returncode == 0, people.stderr
+        assert "dry run" in people.stdout
+        assert "rerank" in people.stdout
+        program = await recall(daemon, "calibrate", "--dry-run", "--json")
+        reply = json.loads(program.stdout)
+        assert reply["kept"] is False
+        assert [model["kind"] for model in reply["models"]] == ["rerank", "hybrid", "dense"]
+        assert await count(client) == before
+
+
+async def test_labels_of_one_class_are_refused_with_status_4(daemon: Daemon, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text("\n".join(json.dumps({"query": f"why {n}", "answerable": True}) for n in range(9)))
+    refused = await recall(daemon, "calibrate", "--labels", str(labels))
+    assert refused.returncode == 4
+    assert "only 0 unanswerable questions" in refused.stderr
+    assert refused.stdout == ""
+
+
+async def test_a_file_that_is_no_label_file_never_reaches_the_daemon(daemon: Daemon, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text('{"query": "why"}\n')
+    wrong = await recall(daemon, "calibrate", "--labels", str(labels))
+    assert wrong.returncode == 2
+    assert "line 1: answerable is neither true nor false" in wrong.stderr
