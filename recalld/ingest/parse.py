@@ -6,6 +6,7 @@ Pure and total: any bytes give a document. Faults are findings, never exceptions
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from recalld.ingest import declared, frontmatter, readers
@@ -34,6 +35,21 @@ _HOUSEKEEPING = frozenset(
 """Frontmatter of these keys alone is no text to be found by; what they say is in the document's fields."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A document before it is cut into chunks: what was read, and where in its lines that stands.
+
+    ``last_header`` is the last line of its mail-like headers, 0 where it has none.
+    """
+
+    document: ParsedDocument
+    lines: Lines
+    outline: Outline
+    front: Frontmatter
+    last_header: int
+    prose: bool
+
+
 def parse(
     path: str,
     content: bytes,
@@ -41,11 +57,22 @@ def parse(
     count_tokens: Callable[[Sequence[str]], list[int]],
     token_limit: int,
 ) -> ParsedDocument:
-    """Read the file at a repo-relative path.
+    """Read the file at a repo-relative path, and cut it.
 
-    ``count_tokens`` and ``token_limit`` are the embedder's; no chunk's ``embed_text`` has more tokens. Metadata is
-    what the document says of itself under folded keys (``Superseded-By`` is ``superseded_by``); where a value was not
-    read from the frontmatter under that very key, ``metadata["_sources"]`` says where.
+    ``count_tokens`` and ``token_limit`` are the embedder's; no chunk's ``embed_text`` has more tokens.
+    """
+    reading = read(path, content)
+    document, lines, outline = reading.document, reading.lines, reading.outline
+    front = _front_sections(reading.front, reading.last_header, bare=not outline.sections)
+    whole = replace(outline, sections=[*front, *outline.sections])
+    return replace(document, chunks=cut(lines, whole, document.title, policy, count_tokens, token_limit))
+
+
+def read(path: str, content: bytes) -> Reading:
+    """Read the file at a repo-relative path; its document has no chunks yet.
+
+    Metadata is what the document says of itself under folded keys (``Superseded-By`` is ``superseded_by``); where a
+    value was not read from the frontmatter under that very key, ``metadata["_sources"]`` says where.
     """
     report = Reporter(path)
     lines = Lines(decode(content, report))
@@ -57,20 +84,19 @@ def parse(
         headers += declared.statements(lines, outline)
     said = gather(front, headers, report)
     edges = [*said.edges, *(_in_text(lines, outline, said.edges) if reader.prose else ())]
-    title = said.title or outline.title or PurePosixPath(path).stem or path
-    outline.sections[:0] = _front_sections(front, last_header, bare=not outline.sections)
-    return ParsedDocument(
+    document = ParsedDocument(
         path=path,
-        title=title,
+        title=said.title or outline.title or PurePosixPath(path).stem or path,
         kind=said.kind or kind_of(path),
         text=lines.text,
-        chunks=cut(lines, outline, title, policy, count_tokens, token_limit),
+        chunks=(),
         aliases=said.aliases,
         tags=said.tags,
         metadata=said.metadata,
         edges=tuple(edges),
         findings=tuple(report.findings),
     )
+    return Reading(document, lines, outline, front, last_header, reader.prose)
 
 
 def _in_text(lines: Lines, outline: Outline, declared: Sequence[Edge]) -> Iterator[Edge]:
