@@ -6,6 +6,7 @@ import logging
 import random
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 import anyio
 
@@ -24,10 +25,11 @@ from recalld.model import Generation
 from recalld.recall.answer import Answering
 from recalld.recall.receipts import Receipts
 from recalld.recall.retrieve import Retriever
-from recalld.serve.confidence import Confidence
+from recalld.serve.calibration import Standing
 from recalld.serve.status import Probe
 from recalld.settings import Settings
 from recalld.store import Store
+from recalld.trust.confidence import confidences
 from recalld.watch.watcher import Watcher
 
 log = logging.getLogger(__name__)
@@ -52,7 +54,7 @@ class Node:
         self.embedders = Embedders(self._make, settings.embed.model)
         self._retrievers: dict[int, Retriever] = {}
         self._calibrator: Calibrator | None = None
-        self._confidence: Confidence | None = None
+        self._calibration: Standing | None = None
 
     @property
     def store(self) -> Store:
@@ -148,9 +150,10 @@ class Node:
 
     async def answering(self, generation: Generation) -> Answering:
         """Return what answers questions from a generation."""
-        if self._confidence is None:
-            self._confidence = Confidence(self.store)
-        return Answering(self.retriever(generation), self.store.standings, await self._confidence.of(generation))
+        if self._calibration is None:
+            self._calibration = Standing(self.store)
+        sure = partial(confidences, await self._calibration(generation))
+        return Answering(self.retriever(generation), self.store.standings, sure)
 
     def reload(self, settings: Settings) -> None:
         """Take up new settings; the roles are told by their owner."""

@@ -30,6 +30,7 @@ from recalld.jobs.schedule import Schedule
 from recalld.model import Repo
 from recalld.node import Node
 from recalld.serve.calibration import CalibrationVerbs
+from recalld.serve.check import CheckVerb
 from recalld.serve.control import ControlVerbs
 from recalld.serve.documents import DocumentVerbs
 from recalld.serve.receipts import ReceiptVerbs
@@ -138,6 +139,7 @@ class ServeRole:
         calibration = CalibrationVerbs(node.calibrator)
         add("search", wire.SearchRequest, wire.SearchReply, search)
         add("receipts", wire.ReceiptsRequest, wire.ReceiptsReply, ReceiptVerbs(node.receipts))
+        add("check", wire.CheckRequest, wire.CheckReply, CheckVerb(node.store, node.answering, now))
         add("supersede", wire.SupersedeRequest, wire.SupersedeReply, supersede)
         add("get", wire.GetRequest, wire.GetReply, documents.get)
         add("forget", wire.ForgetRequest, wire.ForgetReply, documents.forget)

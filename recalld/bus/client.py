@@ -87,6 +87,10 @@ class RecallClient:
         body = _of(wire.SupersedeRequest, request, "", fields)
         return await self._ask("supersede", body, wire.SupersedeReply, repeatable=False)
 
+    async def check(self, request: wire.CheckRequest | None = None, **fields: Any) -> wire.CheckReply:
+        """Say what a memo that is about to be saved replaces, repeats or contradicts."""
+        return await self._ask("check", _of(wire.CheckRequest, request, "", fields), wire.CheckReply)
+
     async def stats(self, request: wire.StatsRequest | None = None, **fields: Any) -> wire.StatsReply:
         """Say what is indexed and what is under way."""
         return await self._ask("stats", _of(wire.StatsRequest, request, "", fields), wire.StatsReply)

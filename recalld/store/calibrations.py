@@ -54,14 +54,6 @@ class Calibrations:
             )
         return CalibrationRow(**dict(row)) if row else None
 
-    async def newest_id(self, generation_id: int) -> int | None:
-        """Return the id of the calibration that counts for a generation."""
-        async with self._database.reading() as connection:
-            found: int | None = await connection.fetchval(
-                "SELECT max(id) FROM calibration WHERE generation_id = $1", generation_id
-            )
-        return found
-
     async def checked(self, id_: int, *, documents: int, at: datetime) -> None:
         """Note that a calibration was found to be good still, for a corpus of so many documents."""
         async with self._database.writing() as connection:

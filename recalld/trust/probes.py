@@ -3,7 +3,7 @@
 Answerable ones are taken from the indexed passages: titles, headings, sentences. Unanswerable ones are a bank of
 questions on subjects that notes on engineering do not cover, shipped in ``recalld/data/offtopic.json``.
 
-A question whose source is left out of the answer is no third kind. Measured on four corpora, most such questions are
+A question whose source is left out of the answer is no third kind. Measured on two corpora, most such questions are
 answered by other documents, and score like questions that people ask: they would teach to refuse what is known.
 """
 

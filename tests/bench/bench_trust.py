@@ -71,7 +71,7 @@ async def measure() -> list[Figure]:
 
 async def _judged(index: Index, asked: Asked) -> list[Figure]:
     begun = time.perf_counter()
-    calibrations = [await _calibrator(index, seed).calibrate() for seed in SEEDS]
+    calibrations = [await calibrator(index, seed).calibrate() for seed in SEEDS]
     figures = [Figure(f"{asked.name}: time to calibrate", (time.perf_counter() - begun) / len(SEEDS), "s")]
     known = [question.text for question in asked.corpus.questions]
     midpoint = await _cosine_midpoint(index)
@@ -90,7 +90,9 @@ async def _judged(index: Index, asked: Asked) -> list[Figure]:
     return figures
 
 
-def _calibrator(index: Index, seed: int) -> Calibrator:
+def calibrator(index: Index, seed: int) -> Calibrator:
+    """Return what calibrates an index without labels; the seed draws its probes."""
+
     async def none_pending() -> int:
         return 0
 

@@ -144,3 +144,25 @@ async def test_a_persons_file_is_written_only_when_told_to(daemon: Daemon, memor
     assert result.returncode == 0
     assert "+supersedes: rules/freeze.md" in result.stdout
     assert new.read_text() == f"---\nsupersedes: rules/freeze.md\n---\n{before}"
+
+
+async def test_a_memo_is_checked_before_it_is_saved(daemon: Daemon, memory: Path) -> None:
+    new = memory / "decisions/0030-rates.md"
+    new.write_text("# Rates\n\nEach client may send 300 requests a minute.\n")
+    (memory / "decisions/0031-limit.md").write_text("# Limit\n\nEach client may send 90 requests a minute.\n")
+    (memory / "decisions/0032-times.md").write_text("# More times\n\nAs [[0002-times]] says, local time.\n")
+    async with daemon.client() as client:
+        await until_indexed(client, "memory", on_disk(memory))
+    result = await recall(daemon, "check", str(new), "--json")
+    assert result.returncode == 1
+    found = {(finding["code"], finding["path"]): finding for finding in json.loads(result.stdout)["findings"]}
+    assert found["contradicts", "decisions/0031-limit.md"]["suggestion"] == "supersedes: decisions/0031-limit.md"
+    assert ("probably-supersedes", "decisions/0010-rates.md") in found
+    new.write_text("---\nsupersedes: [0031-limit, 0010-rates]\n---\n" + new.read_text())
+    assert (await recall(daemon, "check", str(new))).returncode == 0
+    relies = await recall(daemon, "check", str(memory / "decisions/0032-times.md"))
+    assert "relies-on-superseded" in relies.stdout
+    assert "decisions/0008-clocks.md" in relies.stdout
+    missing = await recall(daemon, "check", str(memory / "none.md"))
+    assert missing.returncode != 0
+    assert "there is no" in missing.stderr

@@ -16,7 +16,7 @@ ISSUE = {
     "recalld": {"run", "status", "doctor", "reload", "migrate", "config show", "config check"},
     "recall": {
         *("search", "get", "stats", "health", "reindex", "forget", "delta", "events", "demo"),
-        *("receipts", "supersede", "calibrate"),
+        *("receipts", "supersede", "check", "calibrate"),
         *("repo add", "repo list", "repo remove"),
     },
 }

@@ -19,7 +19,7 @@ from recalld.bus.wire.documents import (
     GetReply,
     GetRequest,
 )
-from recalld.bus.wire.memos import SupersedeReply, SupersedeRequest
+from recalld.bus.wire.memos import CheckFinding, CheckReply, CheckRequest, SupersedeReply, SupersedeRequest
 from recalld.bus.wire.receipts import CitationView, ReceiptsReply, ReceiptsRequest, ReceiptView
 from recalld.bus.wire.repos import (
     ReindexReply,
@@ -61,6 +61,9 @@ __all__ = [
     "CalibrateRequest",
     "Change",
     "Check",
+    "CheckFinding",
+    "CheckReply",
+    "CheckRequest",
     "ChunkView",
     "CitationView",
     "DeltaReply",

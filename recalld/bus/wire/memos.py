@@ -1,4 +1,4 @@
-"""``supersede``: what is said of memos from outside their own files."""
+"""``supersede`` and ``check``: what one memo has to do with others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from recalld.bus.wire.base import Reply, Request
+from recalld.model import State
 
 Ref = Annotated[str, Field(min_length=1, max_length=4_096)]
 
@@ -32,3 +33,39 @@ class SupersedeReply(Reply):
     record: str
     already: bool = False
     seq: int = 0
+
+
+class CheckRequest(Request):
+    """Ask what a memo that is about to be saved has to do with what the memory holds.
+
+    ``path`` is where it will stand, in the repo; what the memory holds at that very path is not compared with it.
+    """
+
+    path: Ref
+    text: Annotated[str, Field(max_length=524_288)]
+    repo: str | None = None
+
+
+class CheckFinding(Reply):
+    """One memo that this one has to do with.
+
+    ``code``: ``near-duplicate`` (says the same), ``contradicts`` (another number, or the opposite),
+    ``probably-supersedes`` (the same matter, and neither says which holds), ``relies-on-superseded`` (it names what no
+    longer holds).
+    ``suggestion`` is a line for its frontmatter, where one would settle it.
+    """
+
+    code: str
+    repo: str
+    path: str
+    title: str
+    message: str
+    suggestion: str = ""
+
+
+class CheckReply(Reply):
+    """What to look at before saving, the gravest first; empty when there is nothing."""
+
+    findings: tuple[CheckFinding, ...]
+    compared: int
+    state: State
