@@ -87,9 +87,9 @@ QUESTIONS = (
         "An error code is a word like any other: the lexical leg keeps identifiers whole.",
     ),
     Question(
-        "Has anybody suggested to cut the monolith into microservices?",
+        "Should we split the booking system into separate services, each with a database of its own?",
         "proposals/split-into-services.md",
-        "It has, in other words, and the answer was no. Knowing that saves an afternoon.",
+        "It was proposed once, and the answer was no. Knowing that saves an afternoon.",
     ),
     Question(
         "What should I check before I add a column to the booking table?",
@@ -113,7 +113,7 @@ for 16 A or more, and the harbour sets one price a night for the current. Member
 right to these berths until the first of May.
 """
 SAVED_QUESTION = "Who gets the berths with electricity first?"
-UNKNOWN = "What is Maren's phone number?"
+UNKNOWN = "How many days of parental leave does the company give?"
 
 
 def memo_count() -> int:
@@ -131,58 +131,41 @@ async def tell_story(daemon: ThrowAway, tell: Tell) -> None:
                 f"A memory of {memo_count()} memos",
                 "Mooring books berths for small harbours. Five people, two years: decisions, six of them reversed, "
                 "incidents, lessons, proposals that were turned down.\n"
-                f"A daemon with its own Postgres and NATS was ready after {daemon.started_in_s:.1f} s and had read all "
-                f"of it, {passages} passages, {took_s:.1f} s later.",
+                f"A daemon with its own Postgres and NATS was ready after {daemon.started_in_s:.1f} s. {took_s:.1f} s "
+                f"later it had read all of it, {passages} passages, and asked itself what it can answer and what not: "
+                "that is how it knows how sure to be.",
             )
         )
-        replies = []
         for question in QUESTIONS:
             reply = await _ask(client, question.text, question.as_of)
-            replies.append(reply)
             tell(Scene("", question.look, question.text, question.answer, reply, reply.took_ms))
         await _save(daemon, client, tell)
         reply = await _ask(client, UNKNOWN)
-        tell(Scene("Something it cannot know", on_the_unknown(reply, replies), UNKNOWN, "", reply, reply.took_ms))
+        tell(Scene("Something it cannot know", on_the_unknown(reply), UNKNOWN, "", reply, reply.took_ms))
 
 
-def on_the_unknown(reply: SearchReply, known: list[SearchReply]) -> str:
-    """Say what this version can and what it cannot say about a question that the memory has no answer to."""
+def on_the_unknown(reply: SearchReply) -> str:
+    """Say what became of a question that the memory has no answer to."""
     if reply.abstained:
         return f"It says so: {reply.reason}."
+    best = reply.hits[0]
     return (
-        f"No memo has the number, and still {len(reply.hits)} passages come back: they are the nearest there are."
-        f"{_compared(reply, known)} Where to draw the line is what a calibration has to measure, and this version has "
-        f"none yet, so it does not claim to know. It says `{reply.hits[0].verdict}` on every hit and `calibrated: "
-        f"{str(reply.calibrated).lower()}` on the reply, and leaves the judgement to whoever asked."
+        f"It should have said so, and did not: it is {best.confidence or 0:.0%} sure of {best.path}. A threshold errs, "
+        "too; `recall calibrate` says how often."
     )
 
 
-def _compared(reply: SearchReply, known: list[SearchReply]) -> str:
-    """Set the best cosine of a reply beside those of the questions that had an answer."""
-    here = _best_cosine(reply)
-    there = [cosine for earlier in known if (cosine := _best_cosine(earlier)) is not None]
-    if here is None or not there:
-        return ""
-    low, high = min(there), max(there)
-    figures = f" The closest has a cosine of {here:.2f}, the questions with an answer reached {low:.2f} to {high:.2f}"
-    return figures + (": no fixed threshold would tell them apart." if low <= here else ".")
-
-
-def _best_cosine(reply: SearchReply) -> float | None:
-    return max((hit.scores["dense"] for hit in reply.hits if "dense" in hit.scores), default=None)
-
-
 async def _indexed(client: RecallClient) -> tuple[int, float]:
-    """Wait until the whole memory is indexed and the model is loaded; return the passages and the seconds."""
+    """Wait until the whole memory is indexed and calibrated; return the passages and the seconds."""
     begun = time.perf_counter()
     with anyio.move_on_after(INDEXED_S):
         while True:
             stats = await client.stats(StatsRequest(repo=REPO, findings=0))
             done = [repo for repo in stats.repos if repo.documents == memo_count()]
-            if done and stats.freshness.pending == 0 and (await _ask(client, AGENT)).state == "ready":
+            if done and stats.freshness.pending == 0 and (await _ask(client, AGENT)).calibrated:
                 return done[0].chunks, time.perf_counter() - begun
             await anyio.sleep(POLL_S * 10)
-    raise DependencyError(f"the sample memory was not indexed within {INDEXED_S:.0f} s")
+    raise DependencyError(f"the sample memory was not indexed and calibrated within {INDEXED_S:.0f} s")
 
 
 async def _save(daemon: ThrowAway, client: RecallClient, tell: Tell) -> None:

@@ -1,4 +1,9 @@
-"""From candidates to an answer: each is judged, what does not hold is withheld, and its successor takes its place."""
+"""From candidates to an answer: each is judged, what does not hold is withheld, and its successor takes its place.
+
+How sure is a matter of the question: a calibration is fitted to the best hit of each, and tells whether the memory has
+an answer. So one hit that is sure enough, of a document that stands, opens the answer to all that stand; each keeps its
+own confidence. Where none is, all are withheld.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from typing import Protocol
 from recalld.model import Filters, Mode, RankedChunk, Retrieval, StageTrace
 from recalld.recall.retrieve import Retriever
 from recalld.trust.graph import Graph, Member
-from recalld.trust.verdict import Judgement, Moment, Verdict, judge_confidence, judge_standing
+from recalld.trust.verdict import THRESHOLD, Judgement, Moment, Verdict, judge_confidence, judge_standing
 
 SPARE = 4
 """Candidates asked for beyond the k wanted, for those that do not hold."""
@@ -103,23 +108,27 @@ class Answering:
         standings = {
             id_: judge_standing(graph.members[id_], graph, question.moment) for id_ in documents if id_ in graph.members
         }
-        successors = await self._successors(question, retrieval, graph, standings)
-        candidates = arrange(retrieval.chunks, standings, successors, graph)
+        sure = self._confidences(retrieval.chunks)
+        replaced = _replaced(retrieval.chunks, sure, standings)
+        successors = await self._successors(question, retrieval, graph, replaced, standings)
+        candidates = arrange(retrieval.chunks, standings, replaced, successors, graph)
         answer = self._conclude(question.k, retrieval, candidates)
         stage = _stage(begun, candidates, answer)
-        return (
-            replace(answer, retrieval=replace(retrieval, trace=(*retrieval.trace, stage))),
-            len(retrieval.chunks) >= depth,
-        )
+        judged = replace(answer, retrieval=replace(retrieval, trace=(*retrieval.trace, stage)))
+        return judged, len(retrieval.chunks) >= depth
 
     async def _successors(
-        self, question: Question, retrieval: Retrieval, graph: Graph, standings: Mapping[int, Judgement | None]
+        self,
+        question: Question,
+        retrieval: Retrieval,
+        graph: Graph,
+        replaced: Mapping[int, int],
+        standings: Mapping[int, Judgement | None],
     ) -> Mapping[int, RankedChunk]:
         """Return the best passage of each successor that stands and that retrieval missed."""
-        named = {judgement.successor for judgement in standings.values() if judgement and judgement.successor}
         missed = [
             id_
-            for id_ in sorted(named - standings.keys())
+            for id_ in sorted(set(replaced.values()) - standings.keys())
             if judge_standing(graph.members[id_], graph, question.moment) is None
         ]
         if not missed:
@@ -127,48 +136,73 @@ class Answering:
         return await self._retriever.best_of(question.text, retrieval.vectors, missed, question.generation_id)
 
     def _conclude(self, k: int, retrieval: Retrieval, candidates: Sequence[_Candidate]) -> Answer:
-        confidences = self._confidences([candidate.hit for candidate in candidates])
-        instead = [candidate.instead_of for candidate in candidates if candidate.instead_of is not None]
-        inherited = dict(zip(map(_id, instead), self._confidences(instead) or (), strict=False))
+        confidences = self._sure(candidates)
+        standing = [sure for sure, candidate in zip(confidences, candidates, strict=True) if candidate.standing is None]
+        gate = judge_confidence(max((sure for sure in standing if sure is not None), default=None))
         hits: list[Judged] = []
         withheld: list[Judged] = []
-        for number, candidate in enumerate(candidates):
-            confidence = confidences[number] if confidences is not None else None
-            if candidate.instead_of is not None and confidence is not None:
-                confidence = max(confidence, inherited[_id(candidate.instead_of)])
-            judgement = candidate.standing or judge_confidence(confidence)
-            judged = Judged(candidate.hit, judgement, confidence, candidate.successor, candidate.stands_for)
+        for candidate, sure in zip(candidates, confidences, strict=True):
+            judgement = candidate.standing or gate
+            judged = Judged(candidate.hit, judgement, sure, candidate.successor, candidate.stands_for)
             (hits if judgement.verdict.answers else withheld).append(judged)
-        return Answer(hits[:k], withheld[:k], confidences is not None, retrieval)
+        return Answer(hits[:k], withheld[:k], None not in confidences, retrieval)
+
+    def _sure(self, candidates: Sequence[_Candidate]) -> list[float | None]:
+        """Return the confidence in each; a successor is as sure as the hit whose place it takes."""
+        own = self._confidences([candidate.hit for candidate in candidates])
+        if own is None:
+            return [None] * len(candidates)
+        instead = [candidate.instead_of for candidate in candidates if candidate.instead_of is not None]
+        inherited = dict(zip(map(_id, instead), self._confidences(instead) or (), strict=True))
+        return [
+            max(sure, inherited[_id(candidate.instead_of)]) if candidate.instead_of is not None else sure
+            for sure, candidate in zip(own, candidates, strict=True)
+        ]
 
 
 def arrange(
     hits: Sequence[RankedChunk],
     standings: Mapping[int, Judgement | None],
+    replaced: Mapping[int, int],
     successors: Mapping[int, RankedChunk],
     graph: Graph,
 ) -> list[_Candidate]:
-    """Put each standing successor of a superseded hit where that hit is, unless it comes earlier by itself.
+    """Put the successor of each hit that is ``replaced`` where that hit is, unless it comes earlier by itself.
 
-    ``standings`` are by document, ``successors`` the passages of those that are not among ``hits``. A hit whose
-    document has gone meanwhile is left out.
+    ``standings`` are by document, ``replaced`` names the successor by the hit's chunk, ``successors`` are the passages
+    of those that are not among ``hits``. A hit whose document has gone meanwhile is left out.
     """
     own = {hit.chunk.document_id: hit for hit in reversed(hits) if standings.get(hit.chunk.document_id, ...) is None}
     placed: set[int] = set()
     arranged: list[_Candidate] = []
     for hit in hits:
-        document = hit.chunk.document_id
+        document, successor = hit.chunk.document_id, replaced.get(hit.chunk.id)
         if document not in standings or hit.chunk.id in placed:
             continue
-        standing = standings[document]
-        successor = standing.successor if standing else None
         passage = (own.get(successor) or successors.get(successor)) if successor is not None else None
         if passage is not None and passage.chunk.id not in placed:
             placed.add(passage.chunk.id)
             arranged.append(_Candidate(replace(passage, score=hit.score), None, None, hit.chunk.path, hit))
         placed.add(hit.chunk.id)
-        arranged.append(_Candidate(hit, standing, graph.members[successor].path if successor is not None else None))
+        arranged.append(_Candidate(hit, standings[document], _successor_path(standings[document], graph)))
     return arranged
+
+
+def _replaced(
+    hits: Sequence[RankedChunk], sure: Sequence[float] | None, standings: Mapping[int, Judgement | None]
+) -> dict[int, int]:
+    """Return by chunk the successors of hits that were replaced and would have answered."""
+    found: dict[int, int] = {}
+    for number, hit in enumerate(hits):
+        standing = standings.get(hit.chunk.document_id)
+        answers = sure is None or sure[number] >= THRESHOLD
+        if answers and standing is not None and standing.successor is not None:
+            found[hit.chunk.id] = standing.successor
+    return found
+
+
+def _successor_path(standing: Judgement | None, graph: Graph) -> str | None:
+    return graph.members[standing.successor].path if standing is not None and standing.successor is not None else None
 
 
 def _id(hit: RankedChunk) -> int:

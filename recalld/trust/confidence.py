@@ -21,6 +21,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from recalld.errors import CalibrationRefused
 from recalld.model import RankedChunk
 from recalld.trust.statistics import Floats, sigmoid
+from recalld.trust.verdict import THRESHOLD as THRESHOLD
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "rerank": ("maxsim", "dense", "lexical"),
@@ -28,8 +29,6 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "dense": ("dense",),
 }
 """What a model of each kind looks at. The lexical score counts by its logarithm, and as 0 where that leg was silent."""
-THRESHOLD = 0.5
-"""The confidence from which a hit is an answer."""
 
 Scores = Mapping[str, float]
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)

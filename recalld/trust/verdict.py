@@ -62,7 +62,7 @@ def judge(document: Member, graph: Graph, moment: Moment, confidence: float | No
 
 
 def judge_confidence(confidence: float | None) -> Judgement:
-    """Judge a hit whose document stands."""
+    """Judge hits whose documents stand, by the best confidence among them."""
     if confidence is None:
         return Judgement(Verdict.UNVERIFIED)
     if confidence < THRESHOLD:

@@ -125,8 +125,15 @@ async def test_a_successor_is_as_sure_as_the_hit_whose_place_it_takes(index: Ind
         return [0.9 if "0003" in hit.chunk.path else 0.1 for hit in hits]
 
     answer = await ask(index, JOBS, sure=sure)
-    [only] = answer.hits
-    assert (only.hit.chunk.path, only.confidence, only.judgement.verdict) == ("decisions/0009-work.md", 0.9, "ok")
+    first, *others = answer.hits
+    assert (first.hit.chunk.path, first.confidence, first.judgement.verdict) == ("decisions/0009-work.md", 0.9, "ok")
+    assert {(one.confidence, str(one.judgement.verdict)) for one in others} == {(0.1, "ok")}
+
+
+async def test_a_superseded_hit_that_is_no_answer_brings_nobody(index: Index) -> None:
+    answer = await ask(index, JOBS, sure=lambda hits: [0.1] * len(hits))
+    assert answer.hits == []
+    assert all(one.stands_for is None for one in answer.withheld)
 
 
 async def test_an_abstention_says_what_stands_in_the_way(index: Index) -> None:
