@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any, Protocol
 
 import anyio
@@ -115,7 +116,7 @@ class ServeRole:
         node, add = self._node, self._service.add
         connection, announce = node.foundation.connection, node.foundation.events.announce
         ingest, scans = IngestStream(connection), ScanClient(connection)
-        freshness = Freshness(node.store, ingest.pending)
+        freshness = Freshness(node.store, ingest.pending, now, timedelta(hours=node.settings.trust.stale_after_hours))
 
         async def rescan(repo: Repo, path: str) -> None:
             await scans.scan(repo, wire.ReindexRequest(repo=repo.name, path=path))

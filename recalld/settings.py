@@ -258,6 +258,8 @@ class TrustSettings(Section):
     """Share of misjudged probes above which it is fitted anew."""
     receipt_days: Annotated[int, Field(ge=1)] = 30
     """How long it is kept what an answer relied on (days)."""
+    stale_after_hours: Annotated[float, Field(ge=0)] = 0.0
+    """A memory in which nothing was indexed for so long is called aged; 0: never (hours)."""
 
 
 class ScheduleSettings(Section):

@@ -142,6 +142,8 @@ def size(count: float) -> str:
 def freshness_line(freshness: wire.Freshness, now: datetime) -> str:
     """Say how far the index is behind the disk."""
     parts = [f"newest memory indexed {age(freshness.newest_indexed_at, now)}"]
+    if freshness.aged:
+        parts.append("that is longer ago than trust.stale_after_hours")
     if freshness.pending:
         parts.append(f"{freshness.pending} files waiting to be indexed")
     if freshness.stale:

@@ -140,7 +140,7 @@ def show(reply: wire.SearchReply, console: Console) -> None:
         console.print(f"[dim]withheld: {output.plain(place(hit))}, {hit.verdict}: {output.plain(hit.reason)}[/]")
     if reply.hits and not reply.calibrated:
         console.print(f"[dim]{output.plain(reply.reason)}[/]")
-    if reply.freshness.pending or reply.freshness.failed or reply.freshness.stale:
+    if reply.freshness.aged or reply.freshness.pending or reply.freshness.failed or reply.freshness.stale:
         console.print(f"[dim]{output.freshness_line(reply.freshness, output.utc_now())}[/]")
     if reply.trace is not None:
         _show_trace(reply, console)

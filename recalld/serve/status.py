@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import anyio
 import psutil
@@ -27,6 +27,8 @@ class Freshness:
 
     store: Store
     pending: Callable[[], Awaitable[int]]
+    clock: Callable[[], datetime]
+    stale_after: timedelta
     monotonic: Callable[[], float] = time.monotonic
     _known: wire.Freshness | None = None
     _until: float = 0.0
@@ -45,7 +47,11 @@ class Freshness:
             pending=await self.pending(),
             failed=totals.failed,
             stale=totals.stale,
+            aged=self._aged(totals.newest_indexed_at),
         )
+
+    def _aged(self, newest: datetime | None) -> bool:
+        return bool(self.stale_after) and (newest is None or self.clock() - newest > self.stale_after)
 
 
 @dataclass(slots=True)

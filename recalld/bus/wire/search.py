@@ -96,12 +96,16 @@ class TraceStage(Reply):
 
 
 class Freshness(Reply):
-    """How far the index is behind the disk. ``stale`` counts files known to differ that are not yet queued."""
+    """How far the index is behind the disk. ``stale`` counts files known to differ that are not yet queued.
+
+    ``aged``: nothing was indexed for longer than ``trust.stale_after_hours``.
+    """
 
     newest_indexed_at: datetime | None
     pending: int
     failed: int
     stale: int
+    aged: bool = False
 
 
 class SearchReply(Reply):
