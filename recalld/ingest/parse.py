@@ -86,7 +86,7 @@ def read(path: str, content: bytes) -> Reading:
     edges = [*said.edges, *(_in_text(lines, outline, said.edges) if reader.prose else ())]
     document = ParsedDocument(
         path=path,
-        title=said.title or outline.title or PurePosixPath(path).stem or path,
+        title=said.title or outline.title or _named(path),
         kind=said.kind or kind_of(path),
         text=lines.text,
         chunks=(),
@@ -97,6 +97,11 @@ def read(path: str, content: bytes) -> Reading:
         findings=tuple(report.findings),
     )
     return Reading(document, lines, outline, front, last_header, reader.prose)
+
+
+def _named(path: str) -> str:
+    """Return a file's name as a title; bytes in it that are no UTF-8 are shown as such, not kept."""
+    return (PurePosixPath(path).stem or path).encode("utf-8", "replace").decode("utf-8")
 
 
 def _in_text(lines: Lines, outline: Outline, declared: Sequence[Edge]) -> Iterator[Edge]:

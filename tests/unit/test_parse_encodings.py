@@ -127,3 +127,10 @@ def test_no_bytes_are_fatal(content: bytes, path: str) -> None:
 @settings(max_examples=300, deadline=None)
 def test_no_frontmatter_is_fatal(text: str, fence: str) -> None:
     read(f"{fence}a: {text}\n{fence}\nBody.\n")
+
+
+def test_a_file_whose_name_is_no_utf8_and_that_has_no_heading() -> None:
+    document = read("Some text.\n", "caf\udce9.md")
+    assert document.title == "caf?"
+    assert document.path == "caf\udce9.md"
+    assert len(document.chunks) == 1
