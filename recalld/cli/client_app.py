@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import typer
 
-from recalld.cli import calibrate, check, demo, documents, events, receipts, reindex, repos, search, status, supersede
+from recalld.cli import (
+    calibrate,
+    check,
+    demo,
+    documents,
+    events,
+    lint,
+    receipts,
+    reindex,
+    repos,
+    search,
+    status,
+    supersede,
+)
 from recalld.cli.command import application, command
 
 app = application("recall asks a running recalld: search a memory, look after its repos, see what happens.")
@@ -14,6 +27,7 @@ app.add_typer(repo_app, name="repo")
 command(app, examples=search.EXAMPLES)(search.search)
 command(app, examples=documents.GET_EXAMPLES)(documents.get)
 command(app, examples=receipts.EXAMPLES)(receipts.receipts)
+command(app, examples=lint.EXAMPLES)(lint.lint)
 command(app, examples=check.EXAMPLES)(check.check)
 command(app, examples=supersede.EXAMPLES)(supersede.supersede)
 command(app, examples=status.STATS_EXAMPLES)(status.stats)

@@ -11,7 +11,7 @@ from recalld.ingest.parse import read
 from recalld.model import Filters, Generation, Mode, ParsedDocument, State
 from recalld.recall.answer import Answering, Judged, Question
 from recalld.store import Store, StoredDocument
-from recalld.trust.compare import Contradiction, contradictions, repeated_share, shared_matter
+from recalld.trust.compare import SAME_MATTER, Contradiction, contradictions, repeated_share, shared_matter
 from recalld.trust.graph import CLAIMS, PROSE, SUPERSEDES, Graph, Member
 from recalld.trust.members import member
 from recalld.trust.verdict import Moment, Verdict
@@ -20,8 +20,6 @@ COMPARED = 8
 """Documents that a memo is compared with: the nearest."""
 REPEATED = 0.6
 """Share of a memo's word sequences from which it repeats another."""
-SAME_MATTER = 0.6
-"""Share of a title's words from which two memos of one kind are on the same matter."""
 _ORDER = ("near-duplicate", "contradicts", "probably-supersedes", "relies-on-superseded")
 _QUERY_WORDS = 60
 _NEW = -1

@@ -17,6 +17,15 @@ _STANDING = """
     FROM citation c JOIN receipt r ON r.id = c.receipt_id WHERE c.happened IS NULL
 """
 
+_ADD = """
+    WITH unhurried AS (SELECT set_config('synchronous_commit', 'off', true) AS how),
+    made AS (INSERT INTO receipt SELECT $1, $2, $3, $4, $5, $6, $7 FROM unhurried RETURNING id)
+    INSERT INTO citation (receipt_id, document_id, repo, path, content_hash, valid_until)
+    SELECT made.id, cited.*
+    FROM made, unnest($8::bigint[], $9::text[], $10::text[], $11::text[], $12::timestamptz[]) cited
+"""
+"""One statement, for a search waits for it; the setting holds for the transaction that the statement is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
@@ -53,22 +62,13 @@ class Receipts:
 
     async def add(self, receipt: Receipt, citations: Sequence[Citation]) -> None:
         """Keep a receipt. Not waited for on disk: a crash of Postgres may lose the last of them."""
-        async with self._database.writing() as connection:
+        async with self._database.session() as connection:
             await connection.execute(
-                "INSERT INTO receipt VALUES ($1, $2, $3, $4, $5, $6, $7)",
-                receipt.id, receipt.agent, receipt.query, receipt.abstained, receipt.as_of, receipt.known_as_of,
-                receipt.at,
+                _ADD, receipt.id, receipt.agent, receipt.query, receipt.abstained, receipt.as_of, receipt.known_as_of,
+                receipt.at, [c.document_id for c in citations], [c.repo for c in citations],
+                escape_all([c.path for c in citations]), [c.content_hash for c in citations],
+                [c.valid_until for c in citations],
             )  # fmt: skip
-            if citations:
-                await connection.execute(
-                    """
-                    INSERT INTO citation (receipt_id, document_id, repo, path, content_hash, valid_until)
-                    SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
-                    """,
-                    receipt.id, [c.document_id for c in citations], [c.repo for c in citations],
-                    escape_all([c.path for c in citations]), [c.content_hash for c in citations],
-                    [c.valid_until for c in citations],
-                )  # fmt: skip
 
     async def relying_on(self, document_ids: Sequence[int]) -> list[Reliance]:
         """Return the citations of documents that still stand."""

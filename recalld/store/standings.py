@@ -24,9 +24,12 @@ _AROUND = f"""
             WHERE {_DECLARED} AND e.document_id = d.id AND meant.repo_id = d.repo_id
         ) further
     )
-    SELECT d.id, r.name AS repo, d.path, d.title, d.aliases, d.metadata, d.first_indexed_at
+    SELECT d.id, r.name AS repo, d.path, d.title, d.aliases, d.metadata, d.first_indexed_at,
+           EXISTS (SELECT FROM edge e WHERE {_DECLARED} AND e.document_id = d.id) AS claims
     FROM near JOIN document d ON d.id = near.id JOIN repo r ON r.id = d.repo_id WHERE d.text IS NOT NULL
 """
+
+_CLAIMS = f"SELECT e.* FROM edge e WHERE {_DECLARED} AND e.document_id = ANY($1::bigint[]) ORDER BY e.line"
 
 
 class Standings:
@@ -43,10 +46,8 @@ class Standings:
         """Return documents and, as far as claims reach, every document that could decide on their standing."""
         async with self._database.reading() as connection:
             rows = await connection.fetch(_AROUND, list(document_ids))
-            edges = await connection.fetch(
-                f"SELECT e.* FROM edge e WHERE {_DECLARED} AND e.document_id = ANY($1::bigint[]) ORDER BY e.line",
-                [row["id"] for row in rows],
-            )
+            claiming = [row["id"] for row in rows if row["claims"]]
+            edges = await connection.fetch(_CLAIMS, claiming) if claiming else ()
         by_document: dict[int, list[Any]] = {}
         for edge in edges:
             by_document.setdefault(edge["document_id"], []).append(edge)

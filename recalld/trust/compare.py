@@ -14,6 +14,8 @@ MOST_SENTENCES = 400
 """Sentences of each memo that are compared."""
 SAME_STATEMENT = 0.5
 """Share of their content words that two sentences must have in common to speak of the same thing."""
+SAME_MATTER = 0.6
+"""Share of a title's words from which two memos of one kind are on the same matter."""
 LEAST_WORDS = 3
 _SHINGLE = 4
 

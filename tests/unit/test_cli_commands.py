@@ -16,7 +16,7 @@ ISSUE = {
     "recalld": {"run", "status", "doctor", "reload", "migrate", "config show", "config check"},
     "recall": {
         *("search", "get", "stats", "health", "reindex", "forget", "delta", "events", "demo"),
-        *("receipts", "supersede", "check", "calibrate"),
+        *("receipts", "supersede", "check", "calibrate", "lint"),
         *("repo add", "repo list", "repo remove"),
     },
 }
