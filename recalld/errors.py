@@ -92,6 +92,10 @@ class WarmingError(DependencyError):
     code = "warming"
 
 
+class RerankError(DependencyError):
+    """The reranker failed on a query; the fused order stands."""
+
+
 class StateHeldError(RecalldError):
     """Another daemon holds this state directory."""
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 
 import anyio
+from anyio import to_thread
 
 from recalld.analyze import Analyzer
 from recalld.bus import wire
@@ -21,9 +22,11 @@ from recalld.foundation import Foundation, needs_store, now
 from recalld.ingest.chunk_policy import ChunkPolicy
 from recalld.ingest.generations import Generations
 from recalld.jobs.calibration import Calibrator, Step
+from recalld.judges import make_gate, make_reranker
 from recalld.model import Generation
-from recalld.recall.answer import Answering
+from recalld.recall.answer import Answering, Gate
 from recalld.recall.receipts import Receipts
+from recalld.recall.rerank import Reranker
 from recalld.recall.retrieve import Retriever
 from recalld.serve.calibration import Standing
 from recalld.serve.status import Probe
@@ -55,6 +58,8 @@ class Node:
         self._retrievers: dict[int, Retriever] = {}
         self._calibrator: Calibrator | None = None
         self._calibration: Standing | None = None
+        self._reranker: Reranker | None = None
+        self._gate: Gate | None = None
 
     @property
     def store(self) -> Store:
@@ -81,6 +86,14 @@ class Node:
             # The first inference pays for what a runtime does lazily; a question should not.
             await embedder.embed_query("warm up")
             log.info("embedding with %s", embedder.name)
+            await self._load_judges()
+
+    async def _load_judges(self) -> None:
+        """Load the optional judges that the settings name. Raises ConfigError, DependencyError."""
+        recall, cache, texts = self.settings.recall, self.settings.node.cache_dir, self.store.chunks.texts
+        self._reranker = await to_thread.run_sync(make_reranker, recall, cache, texts)
+        self._gate = await to_thread.run_sync(make_gate, self.settings.trust)
+        self._retrievers.clear()
 
     async def keep_generations(self) -> None:
         """Complete and switch generations, and give large ones their index, for as long as the node lives."""
@@ -127,11 +140,9 @@ class Node:
     def retriever(self, generation: Generation) -> Retriever:
         """Return the retriever of a generation."""
         if generation.id not in self._retrievers:
-            self._retrievers = {
-                generation.id: Retriever(
-                    self.store, GenerationEmbedder(self.embedders, generation), Analyzer(), self.settings.recall
-                )
-            }
+            embedder = GenerationEmbedder(self.embedders, generation)
+            made = Retriever(self.store, embedder, Analyzer(), self.settings.recall, self._reranker)
+            self._retrievers = {generation.id: made}
         return self._retrievers[generation.id]
 
     @property
@@ -153,7 +164,7 @@ class Node:
         if self._calibration is None:
             self._calibration = Standing(self.store)
         sure = partial(confidences, await self._calibration(generation))
-        return Answering(self.retriever(generation), self.store.standings, sure)
+        return Answering(self.retriever(generation), self.store.standings, sure, self._gate)
 
     def reload(self, settings: Settings) -> None:
         """Take up new settings; the roles are told by their owner."""

@@ -237,6 +237,10 @@ class RecallSettings(Section):
     """Weight of a document's next two chunks."""
     crowding: Annotated[float, Field(ge=0, le=1)] = 0.25
     """Each further hit of a document is set back so far (share of the scores' range)."""
+    reranker: str = "maxsim"
+    """Maxsim (built in), or a plugin (cross_encoder): see docs/judges.md."""
+    reranker_options: Annotated[dict[str, Any], BeforeValidator(_table)] = Field(default_factory=dict)
+    """Passed to the reranker plugin as they are."""
     embed_timeout_s: Annotated[float, Field(gt=0)] = 5.0
     """After so long the words alone must do (seconds)."""
 
@@ -256,6 +260,16 @@ class TrustSettings(Section):
     """How many are asked again then."""
     drift_error: Annotated[float, Field(ge=0, lt=1)] = 0.10
     """Share of misjudged probes above which it is fitted anew."""
+    entailment: str = ""
+    """What tells whether a hit answers: empty (nothing), or a plugin (qnli); see docs/judges.md."""
+    entailment_options: Annotated[dict[str, Any], BeforeValidator(_table)] = Field(default_factory=dict)
+    """Passed to the entailment plugin as they are."""
+    entailment_threshold: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Below this probability a hit is not entailed."""
+    entailment_hits: Annotated[int, Field(ge=1)] = 8
+    """How many of the best hits are looked at."""
+    entailment_timeout_s: Annotated[float, Field(gt=0)] = 5.0
+    """After so long the answer stands without (seconds)."""
     receipt_days: Annotated[int, Field(ge=1)] = 30
     """How long it is kept what an answer relied on (days)."""
     stale_after_hours: Annotated[float, Field(ge=0)] = 0.0

@@ -183,15 +183,6 @@ def read_key(options: Mapping[str, Any], credential: str, variable: str) -> str:
     )
 
 
-def check_options(name: str, options: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Raise ConfigError for an option that the plugin does not know."""
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise ConfigError(
-            f"embed.options.{unknown[0]} is no option of {name}", suggestion=f"there are {', '.join(sorted(known))}"
-        )
-
-
 def _retry_after(response: httpx.Response) -> float | None:
     try:
         return max(0.0, float(response.headers["Retry-After"]))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recalld_plugins.remote_embedder import Remote, RemoteEmbedder, check_options, read_key
+from recalld_plugins.options import check_options
+from recalld_plugins.remote_embedder import Remote, RemoteEmbedder, read_key
 
 OPTIONS = ("model", "base_url", "key", "key_file", "dimensions", "token_limit", "batch", "timeout_s")
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Protocol
 
+import anyio
+
+from recalld.errors import DependencyError
 from recalld.model import Filters, Mode, RankedChunk, Retrieval, StageTrace
 from recalld.recall.retrieve import Retriever
 from recalld.trust.graph import Graph, Member
@@ -25,6 +28,33 @@ MOST = 200
 
 Confidences = Callable[[Sequence[RankedChunk]], Sequence[float] | None]
 """Gives each hit a calibrated probability that it answers, 0 to 1; None where nothing is calibrated for such hits."""
+
+
+class Entailment(Protocol):
+    """A model that reads question and passage and tells whether the one answers the other."""
+
+    @property
+    def name(self) -> str: ...
+    async def judge(self, query: str, texts: Sequence[str]) -> Sequence[float]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Looks at the first ``hits`` answers once more: below ``threshold`` they are not entailed by the question."""
+
+    judge: Entailment
+    threshold: float
+    hits: int
+    timeout_s: float
+
+    async def not_entailed(self, query: str, hits: Sequence[RankedChunk]) -> list[bool]:
+        """Tell of each hit whether it does not answer. Raises DependencyError, ValueError for a wrong count."""
+        looked_at = hits[: self.hits]
+        with anyio.fail_after(self.timeout_s):
+            chances = await self.judge.judge(query, [hit.chunk.text for hit in looked_at])
+        if len(chances) != len(looked_at):
+            raise ValueError(f"{self.judge.name} gave {len(chances)} decisions on {len(looked_at)} passages")
+        return [chance < self.threshold for chance in chances] + [False] * (len(hits) - len(looked_at))
 
 
 class StandingReader(Protocol):
@@ -85,20 +115,30 @@ class _Candidate:
 class Answering:
     """Answers questions from one generation; nothing here knows what a confidence is made of."""
 
-    def __init__(self, retriever: Retriever, standings: StandingReader, confidences: Confidences) -> None:
+    def __init__(
+        self,
+        retriever: Retriever,
+        standings: StandingReader,
+        confidences: Confidences,
+        gate: Gate | None = None,
+    ) -> None:
         self._retriever = retriever
         self._standings = standings
         self._confidences = confidences
+        self._gate = gate
 
     async def answer(self, question: Question) -> Answer:
         """Return at most ``k`` hits that hold and at most ``k`` that do not. Raises as retrieval does."""
         depth = min(MOST, question.k + SPARE)
-        answer, full = await self._attempt(question, depth)
-        if full and len(answer.hits) < question.k and _lost_to_standing(answer):
+        answer, crowded = await self._attempt(question, depth)
+        if crowded:
             answer, _ = await self._attempt(question, min(MOST, depth * DEEPER))
-        return answer
+        if self._gate is None or not answer.calibrated or not answer.hits:
+            return answer
+        return await _looked_at_again(self._gate, question.text, answer)
 
     async def _attempt(self, question: Question, depth: int) -> tuple[Answer, bool]:
+        """Return the answer, and whether documents that do not hold may have crowded out others that do."""
         retrieval = await self._retriever.retrieve(
             question.text, depth, question.mode, question.filters, question.generation_id, question.trace
         )
@@ -115,7 +155,8 @@ class Answering:
         answer = self._conclude(question.k, retrieval, candidates)
         stage = _stage(begun, candidates, answer)
         judged = replace(answer, retrieval=replace(retrieval, trace=(*retrieval.trace, stage)))
-        return judged, len(retrieval.chunks) >= depth
+        standing = sum(candidate.standing is None for candidate in candidates)
+        return judged, len(retrieval.chunks) >= depth and standing < question.k
 
     async def _successors(
         self,
@@ -158,6 +199,29 @@ class Answering:
             max(sure, inherited[_id(candidate.instead_of)]) if candidate.instead_of is not None else sure
             for sure, candidate in zip(own, candidates, strict=True)
         ]
+
+
+async def _looked_at_again(gate: Gate, query: str, answer: Answer) -> Answer:
+    """Withhold what the gate says is no answer. Without its word the answer stands, and a note says so."""
+    begun = perf_counter()
+    try:
+        refused = await gate.not_entailed(query, [judged.hit for judged in answer.hits])
+    except (DependencyError, TimeoutError) as error:
+        why = error.message if isinstance(error, DependencyError) else f"no word within {gate.timeout_s:g} s"
+        note = f"whether the hits answer the question was not looked at: {why}"
+        return replace(answer, retrieval=replace(answer.retrieval, notes=(*answer.retrieval.notes, note)))
+    judgement = Judgement(Verdict.NOT_ENTAILED, "it does not answer the question")
+    kept = [judged for judged, out in zip(answer.hits, refused, strict=True) if not out]
+    out = [replace(judged, judgement=judgement) for judged, out in zip(answer.hits, refused, strict=True) if out]
+    stage = StageTrace(
+        gate.judge.name,
+        (perf_counter() - begun) * 1e3,
+        len(answer.hits),
+        len(kept),
+        dropped=tuple((judged.hit.chunk.id, str(judgement.verdict)) for judged in out),
+    )
+    retrieval = replace(answer.retrieval, trace=(*answer.retrieval.trace, stage))
+    return replace(answer, hits=kept, withheld=[*out, *answer.withheld], retrieval=retrieval)
 
 
 def arrange(
@@ -207,11 +271,6 @@ def _successor_path(standing: Judgement | None, graph: Graph) -> str | None:
 
 def _id(hit: RankedChunk) -> int:
     return hit.chunk.id
-
-
-def _lost_to_standing(answer: Answer) -> bool:
-    """Tell whether hits were withheld because their documents do not hold: others may be hidden behind them."""
-    return any(judged.judgement.verdict is not Verdict.LOW_CONFIDENCE for judged in answer.withheld)
 
 
 def _stage(begun: float, candidates: Sequence[_Candidate], answer: Answer) -> StageTrace:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from anyio import to_thread
@@ -10,6 +10,9 @@ from anyio import to_thread
 from recalld.embed.maxsim import maxsim
 from recalld.model import QueryVectors
 from recalld.recall.ports import Ranking, VectorLeg
+
+Texts = Callable[[Sequence[int]], Awaitable[Mapping[int, str]]]
+"""Reads the texts of chunks, title and headings before each; one that has gone is left out."""
 
 
 class Reranker(Protocol):

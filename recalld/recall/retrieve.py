@@ -10,7 +10,7 @@ from time import perf_counter
 import anyio
 
 from recalld.concurrent import both
-from recalld.errors import DependencyError, WarmingError
+from recalld.errors import DependencyError, RerankError, WarmingError
 from recalld.model import Filters, Mode, QueryVectors, RankedChunk, Retrieval, State, StoredChunk
 from recalld.recall.blend import blend
 from recalld.recall.context import Context, repeated_hashes
@@ -168,15 +168,27 @@ class Retriever:
             lambda: both(lambda: self._index.chunks.owners(ids), lambda: self._complete_cosines(search, short)),
         )
         if reranked is None:
-            search.notes.append("not reranked: the index or the embedder has no token vectors")
             return fused, owners
         search.trace.stage(self._reranker.name, begun, len(short), reranked)
         search.trace.score(self._reranker.name, reranked)
         return self._blend(search, reranked), owners
 
     async def _rerank(self, search: _Search, candidates: Sequence[int]) -> Ranking | None:
+        """Return the reranker's opinion; None with a note where it has none, so that the fused order stands."""
         assert search.vectors is not None
-        return await self._reranker.rerank(search.query, search.vectors, candidates)
+        limit = self._settings.embed_timeout_s
+        try:
+            with anyio.fail_after(limit):
+                reranked = await self._reranker.rerank(search.query, search.vectors, candidates)
+        except RerankError as error:
+            search.notes.append(f"not reranked: {error.message}")
+            return None
+        except TimeoutError:
+            search.notes.append(f"not reranked: {self._reranker.name} took more than {limit:g} s")
+            return None
+        if reranked is None:
+            search.notes.append("not reranked: the index or the embedder has no token vectors")
+        return reranked
 
     async def _complete_cosines(self, search: _Search, chunks: Sequence[int]) -> None:
         """Learn the cosines of those chunks that the dense leg did not find."""

@@ -33,6 +33,13 @@ class Chunks:
         found = {row["chunk_id"]: _chunk(row) for row in rows}
         return [found[id_] for id_ in chunk_ids if id_ in found]
 
+    async def texts(self, chunk_ids: Sequence[int]) -> dict[int, str]:
+        """Return chunks as a reader sees them: title and headings, then the text."""
+        return {
+            chunk.id: "\n".join((*dict.fromkeys((chunk.title, *chunk.heading)), chunk.text))
+            for chunk in await self.fetch(chunk_ids)
+        }
+
     async def owners(self, chunk_ids: Sequence[int]) -> dict[int, ChunkOwner]:
         """Return where chunks stand."""
         async with self._database.reading() as connection:
