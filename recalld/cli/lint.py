@@ -25,7 +25,7 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "d
 
 Paths = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[PATH...]", help="A directory (default: this one), or files in it.", show_default=False),
+    typer.Argument(metavar="PATH", help="A directory (default: this one), or files in it.", show_default=False),
 ]
 Root = Annotated[Path | None, typer.Option("--root", metavar="DIR", help="The memory that the files are part of.")]
 Semantic = Annotated[bool, typer.Option("--semantic", help="Ask the daemon for near memos that nobody connects.")]

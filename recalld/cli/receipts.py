@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from recalld.bus import wire
 
-ReceiptId = Annotated[str | None, typer.Argument(metavar="[ID]", help="The receipt of an answer.", show_default=False)]
+ReceiptId = Annotated[str | None, typer.Argument(metavar="ID", help="The receipt of an answer.", show_default=False)]
 Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1_000, help="How many of the newest are listed.")]
 
 EXAMPLES = """

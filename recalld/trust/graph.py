@@ -223,7 +223,8 @@ class Graph:
 
     def awaits_successor(self, id_: int, as_of: datetime) -> bool:
         """Tell whether a document is replaced by one that is valid only later."""
-        news = (self.members[link.new] for link in self.links.get(id_, ()) if link.new is not None)
+        declared = (link for link in self.links.get(id_, ()) if link.claim.source != PROSE)
+        news = (self.members[link.new] for link in declared if link.new is not None)
         return any(new.standing.valid_from is not None and new.standing.valid_from > as_of for new in news)
 
     def circles(self, as_of: datetime) -> Iterator[tuple[int, ...]]:

@@ -28,7 +28,7 @@ _PART = re.compile(
 )
 _WORD = re.compile(r"[^\W_]{3,}")
 _DATE = re.compile(r"[\d\s./:-]*")
-_KNOWN_WORDS = 0.5
+_KNOWN_WORDS = 0.75
 """A remark with this share of its words in the target's title or file name repeats the title; any other limits it."""
 
 

@@ -37,7 +37,8 @@ def test_nasty_files_are_told_of_and_stop_nothing() -> None:
 
 def test_a_proposed_decision_replaces_nothing_and_part_of_one_is_a_part() -> None:
     findings = [finding for finding in lint(DATA / "adr-memu") if "0007" in finding.path]
-    assert "unadopted-supersedes" in {finding.code for finding in findings}
+    told = {(finding.code, "0006" in finding.message) for finding in findings}
+    assert told == {("unadopted-supersedes", False), ("partial-supersession", True)}
 
 
 def test_every_known_pair_of_peps_is_seen_with_the_side_that_declares_it() -> None:

@@ -168,6 +168,19 @@ def test_a_remark_that_repeats_the_title_limits_nothing(target: str) -> None:
     assert verdict(graph, "old.md") == ("superseded", "new.md")
 
 
+def test_a_remark_that_shares_words_with_the_title_and_says_more_is_a_part() -> None:
+    files = {
+        "0004-memorize.md": "# Workspace memorize and memory file system\n",
+        "0006-store.md": "# From memory item to a tracked RecallFile store\n",
+        "0007-lines.md": "# Lines\n\n- Status: Accepted\n"
+        "- Supersedes: ADR 0004 (workspace memorize + memory file system), ADR 0006 (skill as a `RecallFile` track)\n",
+    }
+    graph = graph_of(files)
+    assert verdict(graph, "0004-memorize.md") == ("superseded", "0007-lines.md")
+    assert verdict(graph, "0006-store.md") == ("ok", None)
+    assert [graph.members[link.old].path for link in graph.partial] == ["0006-store.md"]
+
+
 def test_a_status_in_part_is_not_superseded() -> None:
     graph = graph_of({"adr-1.md": "# A\n\nStatus: Partially superseded by ADR-2\n", "adr-2.md": "B\n"})
     assert verdict(graph, "adr-1.md") == ("ok", None)
