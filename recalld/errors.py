@@ -95,6 +95,8 @@ class WarmingError(DependencyError):
 class RerankError(DependencyError):
     """The reranker failed on a query; the fused order stands."""
 
+    code = "rerank"
+
 
 class StateHeldError(RecalldError):
     """Another daemon holds this state directory."""

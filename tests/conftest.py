@@ -19,9 +19,11 @@ from tests.support.postgres import FAST, drop_database, fresh_database, make_tem
 
 
 def pytest_configure() -> None:
-    """Let the programs that tests start be interrupted: a shell's background job passes on that it ignores SIGINT."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Let the programs that tests start be signalled: a shell's background job passes on that it ignores SIGINT,
+    one under nohup that it ignores SIGHUP."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")
