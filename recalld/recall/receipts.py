@@ -11,7 +11,7 @@ from typing import Any
 from recalld.recall.answer import Answer
 from recalld.store import Store
 from recalld.store.receipts import Receipt, Reliance
-from recalld.trust.graph import Graph
+from recalld.trust.graph import Graph, Member
 from recalld.trust.receipts import Break, Citation, examine
 from recalld.trust.standing import standing_of
 
@@ -60,23 +60,24 @@ class Receipts:
         if found is None:
             return None
         receipt, cited = found
-        judged = await self._judge(cited, [reliance.citation.document_id for reliance in cited])
+        members = await self.store.standings.around([reliance.citation.document_id for reliance in cited])
+        judged = await self._judge(cited, members)
         return receipt, [(reliance, reliance.broken or broken) for reliance, broken in judged]
 
     async def _recheck(self, documents: Sequence[int]) -> int:
-        around = [member.id for member in await self.store.standings.around(documents)]
-        relying = await self.store.receipts.relying_on([*documents, *around])
+        members = await self.store.standings.around(documents)
+        relying = await self.store.receipts.relying_on([*documents, *(member.id for member in members)])
         told = 0
-        for reliance, broken in await self._judge(relying, documents) if relying else ():
+        for reliance, broken in await self._judge(relying, members) if relying else ():
             if broken is not None and await self.store.receipts.mark(reliance, broken, self.clock()):
                 await self.announce(f"invalidated.{reliance.receipt.agent}", _facts(reliance, broken))
                 told += 1
         return told
 
     async def _judge(
-        self, relying: Sequence[Reliance], documents: Sequence[int]
+        self, relying: Sequence[Reliance], members: Sequence[Member]
     ) -> list[tuple[Reliance, Break | None]]:
-        graph = Graph(await self.store.standings.around(documents))
+        graph = Graph(members)
         hashes = await self.store.receipts.hashes([reliance.citation.document_id for reliance in relying])
         now = self.clock()
         return [(one, examine(one.citation, graph, hashes, one.receipt.moment(now))) for one in relying]

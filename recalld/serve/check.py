@@ -21,7 +21,7 @@ COMPARED = 8
 REPEATED = 0.6
 """Share of a memo's word sequences from which it repeats another."""
 _ORDER = ("near-duplicate", "contradicts", "probably-supersedes", "relies-on-superseded")
-_QUERY_WORDS = 60
+_QUERY_WORDS = 120
 _NEW = -1
 """The id of the memo that has none yet."""
 
@@ -57,7 +57,7 @@ class CheckVerb:
 
 def query_of(memo: ParsedDocument) -> str:
     """Return what a memo is about, short enough to be a question: its title and how it begins."""
-    body = " ".join(memo.text.split()[: _QUERY_WORDS * 2])
+    body = " ".join(memo.text.split()[:_QUERY_WORDS])
     return f"{memo.title} {body}"[:2_000]
 
 
