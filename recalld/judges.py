@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recalld.errors import ConfigError, RecalldError
-from recalld.recall.answer import Entailment, Gate
+from recalld.recall.entailment import Entailment, Gate
 from recalld.recall.rerank import Reranker, Texts
 from recalld.settings import RecallSettings, TrustSettings
 

@@ -24,7 +24,8 @@ from recalld.ingest.generations import Generations
 from recalld.jobs.calibration import Calibrator, Step
 from recalld.judges import make_gate, make_reranker
 from recalld.model import Generation
-from recalld.recall.answer import Answering, Gate
+from recalld.recall.answer import Answering
+from recalld.recall.entailment import Gate
 from recalld.recall.receipts import Receipts
 from recalld.recall.rerank import Reranker
 from recalld.recall.retrieve import Retriever
