@@ -6,16 +6,18 @@ import math
 import threading
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import anyio
 import numpy as np
 import pytest
 
+from recalld import judges
 from recalld.embed.hashing import HashingEmbedder
 from recalld.embed.registry import GenerationEmbedder
 from recalld.errors import ConfigError, DependencyError, WarmingError
-from recalld.judges import make_gate, make_reranker
+from recalld.judges import PendingEntailment, PendingReranker, make_entailment, make_gate, make_reranker
 from recalld.model import Filters, Mode, State
 from recalld.recall.answer import Answer, Answering, Question
 from recalld.recall.entailment import Gate
@@ -55,8 +57,7 @@ async def ask(index: Index, gate: Gate | None, *, sure: float | None = 0.9) -> A
 async def test_what_does_not_answer_is_withheld(index: Index, tmp_path: Path, classes: int, with_mask: bool) -> None:
     folder = write_model(tmp_path, classes=classes, with_mask=with_mask)
     settings = TrustSettings(entailment="qnli", entailment_options={"path": str(folder)}, entailment_hits=8)
-    gate = make_gate(settings)
-    assert gate is not None
+    gate = make_gate(settings, make_entailment(settings))
     answer = await ask(index, gate)
     assert [judged.hit.chunk.path for judged in answer.hits] == ["animals.md"]
     assert {str(judged.judgement.verdict) for judged in answer.withheld} == {"not_entailed"}
@@ -204,7 +205,7 @@ def test_what_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no nosuch"):
         make_reranker(RecallSettings(reranker="nosuch"), tmp_path, nothing)
     with pytest.raises(ConfigError, match="there is no nosuch"):
-        make_gate(TrustSettings(entailment="nosuch"))
+        make_entailment(TrustSettings(entailment="nosuch"))
     with pytest.raises(ConfigError, match="needs a path"):
         entailment({})
     with pytest.raises(ConfigError, match=r"model\.onnx"):
@@ -229,3 +230,38 @@ def test_options_reach_the_model(tmp_path: Path) -> None:
     assert judge.chance("is it a zebra?", "no animal " * 200) < 0.5
     with pytest.raises(ConfigError, match="has no label 2"):
         entailment({"path": str(tmp_path), "label": 2})
+
+
+async def test_until_a_judge_is_loaded_searches_go_on_and_say_so(index: Index, tmp_path: Path) -> None:
+    settings = TrustSettings(entailment="qnli", entailment_options={"path": str(write_model(tmp_path))})
+    pending = PendingEntailment("qnli", partial(make_entailment, settings))
+    gate = make_gate(settings, pending)
+    before = await ask(index, gate)
+    assert (len(before.hits), before.retrieval.state) == (3, State.WARMING)
+    assert "qnli is still being loaded" in before.retrieval.notes[-1]
+    await pending.load()
+    assert len((await ask(index, gate)).hits) == 1
+
+
+async def test_a_judge_that_settings_name_wrongly_is_named_in_each_reply_and_ends_nothing(index: Index) -> None:
+    wrong = RecallSettings(reranker="nosuch")
+    pending = PendingReranker("nosuch", lambda: make_reranker(wrong, Path("/nonexistent"), nothing))
+    await pending.load()
+    found = await _retrieve(index, pending, wrong)
+    assert (len(found.chunks), found.state) == (3, State.DEGRADED)
+    assert "nosuch cannot be used: recall.reranker: there is no nosuch" in found.notes[0]
+
+
+async def test_a_model_that_cannot_be_had_now_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judges, "RETRY_S", 0.01)
+    tries: list[int] = []
+
+    def make() -> Odd:
+        tries.append(1)
+        if len(tries) < 3:
+            raise DependencyError("the hub is down")
+        return Odd(None, [0.9])
+
+    pending = PendingEntailment("odd", make)
+    await pending.load()
+    assert (len(tries), await pending.judge("q", ["a"])) == (3, [0.9])
