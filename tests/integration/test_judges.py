@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from recalld import judges
+from recalld.analyze import Analyzer
 from recalld.embed.hashing import HashingEmbedder
 from recalld.embed.registry import GenerationEmbedder
 from recalld.errors import ConfigError, DependencyError, WarmingError
@@ -190,8 +191,6 @@ async def test_a_cross_encoder_that_hangs_is_not_waited_for(index: Index) -> Non
 
 
 async def _retrieve(index: Index, made, settings: RecallSettings):  # type: ignore[no-untyped-def]
-    from recalld.analyze import Analyzer
-
     embedder = GenerationEmbedder(index.embedders, index.generation)
     retriever = Retriever(index.store, embedder, Analyzer(), settings, made)
     return await retriever.retrieve(ASKED, 5, Mode.RERANK, Filters(), index.generation.id, True)
@@ -265,3 +264,33 @@ async def test_a_model_that_cannot_be_had_now_is_tried_again(monkeypatch: pytest
     pending = PendingEntailment("odd", make)
     await pending.load()
     assert (len(tries), await pending.judge("q", ["a"])) == (3, [0.9])
+
+
+async def test_a_successor_comes_in_also_where_the_cross_encoder_fails(postgres: str) -> None:
+    class Failing:
+        name = "failing"
+
+        async def rerank(self, *_: object) -> None:
+            raise DependencyError("out of memory")
+
+    memory = {
+        "old.md": b"# Jobs\n\nBackground jobs go through a Redis list.\n",
+        "new.md": b"---\nsupersedes: old\n---\n# A table\n\nPending work lives in Postgres.\n",
+    }
+    async with an_index(postgres, HashingEmbedder()) as index:
+        await index.add(memory)
+        retriever = Retriever(
+            index.store,
+            GenerationEmbedder(index.embedders, index.generation),
+            Analyzer(),
+            RecallSettings(),
+            Failing(),  # type: ignore[arg-type]
+        )
+        answering = Answering(retriever, index.store.standings, lambda hits: None)
+        moment = Moment(datetime(2026, 8, 19, tzinfo=UTC))
+        only_old = Filters(path="old.md")
+        answer = await answering.answer(
+            Question("background jobs redis list", 3, Mode.RERANK, only_old, index.generation.id, moment)
+        )
+    assert [judged.hit.chunk.path for judged in answer.hits] == ["new.md"]
+    assert any("out of memory" in note for note in answer.retrieval.notes)
