@@ -92,12 +92,6 @@ class WarmingError(DependencyError):
     code = "warming"
 
 
-class RerankError(DependencyError):
-    """The reranker failed on a query; the fused order stands."""
-
-    code = "rerank"
-
-
 class StateHeldError(RecalldError):
     """Another daemon holds this state directory."""
 

@@ -289,6 +289,11 @@ class StoredChunk:
     first_indexed_at: datetime
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def passage(self) -> str:
+        """What a model reads that sees nothing else of the document: title and headings, then the text."""
+        return "\n".join((*dict.fromkeys((self.title, *self.heading)), self.text))
+
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:

@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import partial
 
 import anyio
-from anyio import to_thread
 
 from recalld.analyze import Analyzer
 from recalld.bus import wire
@@ -22,9 +21,9 @@ from recalld.foundation import Foundation, needs_store, now
 from recalld.ingest.chunk_policy import ChunkPolicy
 from recalld.ingest.generations import Generations
 from recalld.jobs.calibration import Calibrator, Step
-from recalld.judges import make_gate, make_reranker
+from recalld.judges import BUILT_IN, PendingEntailment, PendingReranker, make_entailment, make_gate, make_reranker
 from recalld.model import Generation
-from recalld.recall.answer import Answering, Gate
+from recalld.recall.answer import Answering, Confidences
 from recalld.recall.receipts import Receipts
 from recalld.recall.rerank import Reranker
 from recalld.recall.retrieve import Retriever
@@ -55,11 +54,14 @@ class Node:
         self.watcher: Watcher | None = None
         self.policy = ChunkPolicy(settings.ingest.policy, settings.ingest.chunk_tokens, settings.ingest.overlap_tokens)
         self.embedders = Embedders(self._make, settings.embed.model)
-        self._retrievers: dict[int, Retriever] = {}
+        self._analyzer = Analyzer()
         self._calibrator: Calibrator | None = None
         self._calibration: Standing | None = None
-        self._reranker: Reranker | None = None
-        self._gate: Gate | None = None
+        recall, trust = settings.recall, settings.trust
+        self._reranker = None if recall.reranker == BUILT_IN else PendingReranker(recall.reranker, self._make_reranker)
+        self._entailment = (
+            PendingEntailment(trust.entailment, partial(make_entailment, trust)) if trust.entailment else None
+        )
 
     @property
     def store(self) -> Store:
@@ -88,12 +90,18 @@ class Node:
             log.info("embedding with %s", embedder.name)
             await self._load_judges()
 
+    def _make_reranker(self) -> Reranker:
+        return make_reranker(self.settings.recall, self.settings.node.cache_dir, self.store.chunks.texts)
+
     async def _load_judges(self) -> None:
-        """Load the optional judges that the settings name. Raises ConfigError, DependencyError."""
-        recall, cache, texts = self.settings.recall, self.settings.node.cache_dir, self.store.chunks.texts
-        self._reranker = await to_thread.run_sync(make_reranker, recall, cache, texts)
-        self._gate = await to_thread.run_sync(make_gate, self.settings.trust)
-        self._retrievers.clear()
+        """Load the optional judges that the settings name, where searches are answered; these do not wait for it."""
+        if "serve" not in self.settings.node.roles:
+            return
+        async with anyio.create_task_group() as group:
+            if self._reranker is not None:
+                group.start_soon(self._reranker.load)
+            if self._entailment is not None:
+                group.start_soon(self._entailment.load)
 
     async def keep_generations(self) -> None:
         """Complete and switch generations, and give large ones their index, for as long as the node lives."""
@@ -138,12 +146,12 @@ class Node:
             await anyio.sleep(pause)
 
     def retriever(self, generation: Generation) -> Retriever:
-        """Return the retriever of a generation."""
-        if generation.id not in self._retrievers:
-            embedder = GenerationEmbedder(self.embedders, generation)
-            made = Retriever(self.store, embedder, Analyzer(), self.settings.recall, self._reranker)
-            self._retrievers = {generation.id: made}
-        return self._retrievers[generation.id]
+        """Return the retriever of a generation, without the optional reranker: what calibration asks."""
+        return self._retriever(generation, None)
+
+    def _retriever(self, generation: Generation, reranker: Reranker | None) -> Retriever:
+        embedder = GenerationEmbedder(self.embedders, generation)
+        return Retriever(self.store, embedder, self._analyzer, self.settings.recall, reranker)
 
     @property
     def receipts(self) -> Receipts:
@@ -160,16 +168,26 @@ class Node:
             await anyio.sleep(SWEEP_S)
 
     async def answering(self, generation: Generation) -> Answering:
-        """Return what answers questions from a generation."""
+        """Return what answers questions from a generation, with the optional judges."""
+        gate = make_gate(self.settings.trust, self._entailment) if self._entailment is not None else None
+        sure = await self._sure(generation)
+        return Answering(self._retriever(generation, self._reranker), self.store.standings, sure, gate)
+
+    async def comparing(self, generation: Generation) -> Answering:
+        """Return what finds memos near another one: a memo is no question, and no judge is asked."""
+        return Answering(self.retriever(generation), self.store.standings, await self._sure(generation))
+
+    async def _sure(self, generation: Generation) -> Confidences:
         if self._calibration is None:
             self._calibration = Standing(self.store)
-        sure = partial(confidences, await self._calibration(generation))
-        return Answering(self.retriever(generation), self.store.standings, sure, self._gate)
+        return partial(confidences, await self._calibration(generation))
 
     def reload(self, settings: Settings) -> None:
         """Take up new settings; the roles are told by their owner."""
+        fresh, kept = settings.recall, self.settings.recall
+        if (fresh.reranker, fresh.reranker_options) != (kept.reranker, kept.reranker_options):
+            log.warning("recall.reranker and its options need a restart: %s stays", kept.reranker)
         self.settings = self.settings.model_copy(update={"recall": settings.recall, "repos": settings.repos})
-        self._retrievers.clear()
 
     def probes(self) -> Sequence[Probe]:
         """Return the health checks of this node."""

@@ -140,7 +140,7 @@ class ServeRole:
         calibration = CalibrationVerbs(node.calibrator)
         add("search", wire.SearchRequest, wire.SearchReply, search)
         add("receipts", wire.ReceiptsRequest, wire.ReceiptsReply, ReceiptVerbs(node.receipts))
-        add("check", wire.CheckRequest, wire.CheckReply, CheckVerb(node.store, node.answering, now))
+        add("check", wire.CheckRequest, wire.CheckReply, CheckVerb(node.store, node.comparing, now))
         add("supersede", wire.SupersedeRequest, wire.SupersedeReply, supersede)
         add("get", wire.GetRequest, wire.GetReply, documents.get)
         add("forget", wire.ForgetRequest, wire.ForgetReply, documents.forget)

@@ -241,6 +241,8 @@ class RecallSettings(Section):
     """Maxsim (built in), or a plugin (cross_encoder): see docs/judges.md."""
     reranker_options: Annotated[dict[str, Any], BeforeValidator(_table)] = Field(default_factory=dict)
     """Passed to the reranker plugin as they are."""
+    rerank_timeout_s: Annotated[float, Field(gt=0)] = 5.0
+    """After so long a reranker plugin is not waited for: MaxSim decides (seconds)."""
     embed_timeout_s: Annotated[float, Field(gt=0)] = 5.0
     """After so long the words alone must do (seconds)."""
 

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import onnxruntime as ort
-from anyio import to_thread
+from anyio import CapacityLimiter
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from recalld.errors import ConfigError, DependencyError
 from recalld_plugins.options import check_options
+from recalld_plugins.parts import in_parts
 
 OPTIONS = ("path", "file", "label", "max_tokens", "threads")
 
@@ -33,39 +34,41 @@ class Qnli:
         self._tokenizer = tokenizer
         self._label = label
         self._inputs = {node.name for node in session.get_inputs()}
+        self._threads = CapacityLimiter(1)
 
     async def judge(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return a probability for each text, in order. Raises DependencyError when the model fails."""
-        return await to_thread.run_sync(self._judge, query, list(texts), abandon_on_cancel=True)
+        """Return a probability for each text, in order. Raises DependencyError when the model fails.
 
-    def _judge(self, query: str, texts: list[str]) -> list[float]:
-        encoded = self._tokenizer.encode_batch([(query, text) for text in texts])
-        fed = {
-            "input_ids": np.array([one.ids for one in encoded], np.int64),
-            "attention_mask": np.array([one.attention_mask for one in encoded], np.int64),
-            "token_type_ids": np.array([one.type_ids for one in encoded], np.int64),
-        }
+        One text at a time: nothing is padded, and so the model's pad token need not be known.
+        """
+        return await in_parts(lambda part: [self.chance(query, text) for text in part], texts, 1, self._threads)
+
+    def chance(self, query: str, text: str) -> float:
+        """Return the probability that a text answers. Blocking; raises DependencyError when the model fails."""
         try:
+            encoded = self._tokenizer.encode(query, text)
+            fed = {
+                "input_ids": np.array([encoded.ids], np.int64),
+                "attention_mask": np.array([encoded.attention_mask], np.int64),
+                "token_type_ids": np.array([encoded.type_ids], np.int64),
+            }
             [logits, *_] = self._session.run(None, {name: fed[name] for name in self._inputs})
         except Exception as error:
             raise DependencyError(f"the entailment model failed: {type(error).__name__}: {error}") from error
-        return probabilities(np.asarray(logits, np.float64), len(texts), self._label)
+        return probability(np.asarray(logits, np.float64), self._label)
 
 
-def probabilities(logits: NDArray[np.float64], count: int, label: int) -> list[float]:
-    """Return the probability of ``label`` for each row: a sigmoid of one logit, a softmax of several.
+def probability(logits: NDArray[np.float64], label: int) -> float:
+    """Return the probability of ``label`` by the logits of one text: a sigmoid of one, a softmax of several.
 
-    Raises DependencyError for any other shape than (count, classes).
+    Raises DependencyError for any other shape than (1, classes).
     """
-    if logits.ndim != 2 or logits.shape[0] != count or not 0 <= label < logits.shape[1]:
-        raise DependencyError(
-            f"the entailment model gave logits of shape {logits.shape} for {count} passages and label {label}",
-            suggestion="see the options of qnli",
-        )
+    if logits.ndim != 2 or logits.shape[0] != 1 or not 0 <= label < logits.shape[1]:
+        raise DependencyError(f"the entailment model gave logits of shape {logits.shape} and has no label {label}")
     if logits.shape[1] == 1:
-        return [float(1 / (1 + np.exp(-value))) for value in logits[:, 0]]
-    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return [float(value) for value in shifted[:, label] / shifted.sum(axis=1)]
+        return float(np.exp(-np.logaddexp(0, -logits[0, 0])))
+    shifted = np.exp(logits[0] - logits[0].max())
+    return float(shifted[label] / shifted.sum())
 
 
 def entailment(options: Mapping[str, Any]) -> Qnli:
@@ -73,7 +76,7 @@ def entailment(options: Mapping[str, Any]) -> Qnli:
 
     ``path``: a folder with ``file`` (model.onnx) and tokenizer.json. ``label`` (0): the class that means "answers", of
     one logit or several. ``max_tokens`` (512): of question and passage together. ``threads`` (0: one a core). Raises
-    ConfigError, DependencyError.
+    ConfigError, also for a model that fails on a first pair of texts.
     """
     check_options("qnli", options, OPTIONS, "trust.entailment_options")
     if "path" not in options:
@@ -89,10 +92,20 @@ def entailment(options: Mapping[str, Any]) -> Qnli:
         session = ort.InferenceSession(str(model), settings, providers=["CPUExecutionProvider"])
         tokenizer = Tokenizer.from_file(str(words))
     except Exception as error:
-        raise DependencyError(f"the entailment model {folder} cannot be loaded: {error}") from error
-    tokenizer.enable_truncation(int(options.get("max_tokens", 512)), strategy="only_second")
-    tokenizer.enable_padding()
+        raise ConfigError(
+            f"the entailment model {folder} cannot be loaded: {error}", suggestion="export it to ONNX again"
+        ) from error
     unknown = {node.name for node in session.get_inputs()} - {"input_ids", "attention_mask", "token_type_ids"}
     if unknown:
         raise ConfigError(f"the entailment model wants {', '.join(sorted(unknown))}, which are not known here")
-    return Qnli(session, tokenizer, int(options.get("label", 0)))
+    # The longer text is cut: a question of any length leaves room for some of the passage.
+    tokenizer.enable_truncation(int(options.get("max_tokens", 512)), strategy="longest_first")
+    tokenizer.no_padding()
+    judge = Qnli(session, tokenizer, int(options.get("label", 0)))
+    try:
+        judge.chance("question", "passage")
+    except DependencyError as error:
+        raise ConfigError(
+            f"the entailment model {model} cannot be used: {error.message}", suggestion="see trust.entailment_options"
+        ) from error
+    return judge

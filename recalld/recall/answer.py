@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Protocol
 
-import anyio
-
-from recalld.errors import DependencyError
-from recalld.model import Filters, Mode, RankedChunk, Retrieval, StageTrace
+from recalld.model import Filters, Mode, RankedChunk, Retrieval, StageTrace, State
+from recalld.recall.attempt import Failure
+from recalld.recall.entailment import Gate
 from recalld.recall.retrieve import Retriever
 from recalld.trust.graph import Graph, Member
 from recalld.trust.verdict import THRESHOLD, Judgement, Moment, Verdict, judge_confidence, judge_standing
@@ -28,33 +27,6 @@ MOST = 200
 
 Confidences = Callable[[Sequence[RankedChunk]], Sequence[float] | None]
 """Gives each hit a calibrated probability that it answers, 0 to 1; None where nothing is calibrated for such hits."""
-
-
-class Entailment(Protocol):
-    """A model that reads question and passage and tells whether the one answers the other."""
-
-    @property
-    def name(self) -> str: ...
-    async def judge(self, query: str, texts: Sequence[str]) -> Sequence[float]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Looks at the first ``hits`` answers once more: below ``threshold`` they are not entailed by the question."""
-
-    judge: Entailment
-    threshold: float
-    hits: int
-    timeout_s: float
-
-    async def not_entailed(self, query: str, hits: Sequence[RankedChunk]) -> list[bool]:
-        """Tell of each hit whether it does not answer. Raises DependencyError, ValueError for a wrong count."""
-        looked_at = hits[: self.hits]
-        with anyio.fail_after(self.timeout_s):
-            chances = await self.judge.judge(query, [hit.chunk.text for hit in looked_at])
-        if len(chances) != len(looked_at):
-            raise ValueError(f"{self.judge.name} gave {len(chances)} decisions on {len(looked_at)} passages")
-        return [chance < self.threshold for chance in chances] + [False] * (len(hits) - len(looked_at))
 
 
 class StandingReader(Protocol):
@@ -202,26 +174,44 @@ class Answering:
 
 
 async def _looked_at_again(gate: Gate, query: str, answer: Answer) -> Answer:
-    """Withhold what the gate says is no answer. Without its word the answer stands, and a note says so."""
+    """Withhold what the gate says is no answer. What it did not look at stands, and a note says so."""
     begun = perf_counter()
-    try:
-        refused = await gate.not_entailed(query, [judged.hit for judged in answer.hits])
-    except (DependencyError, TimeoutError) as error:
-        why = error.message if isinstance(error, DependencyError) else f"no word within {gate.timeout_s:g} s"
-        note = f"whether the hits answer the question was not looked at: {why}"
-        return replace(answer, retrieval=replace(answer.retrieval, notes=(*answer.retrieval.notes, note)))
-    judgement = Judgement(Verdict.NOT_ENTAILED, "it does not answer the question")
-    kept = [judged for judged, out in zip(answer.hits, refused, strict=True) if not out]
-    out = [replace(judged, judgement=judgement) for judged, out in zip(answer.hits, refused, strict=True) if out]
+    chances = await gate.chances(query, [judged.hit.chunk.passage for judged in answer.hits])
+    if isinstance(chances, Failure):
+        note = f"whether the hits answer the question was not looked at: {chances.reason}"
+        return replace(answer, retrieval=_noted(answer.retrieval, note, chances.state))
+    name, looked_at, rest = gate.judge.name, answer.hits[: len(chances)], answer.hits[len(chances) :]
+    scored = [_scored(judged, name, chance) for judged, chance in zip(looked_at, chances, strict=True)]
+    kept = [one for one, chance in zip(scored, chances, strict=True) if chance >= gate.threshold]
+    refused = Judgement(Verdict.NOT_ENTAILED, "it does not answer the question")
+    out = [
+        replace(one, judgement=refused) for one, chance in zip(scored, chances, strict=True) if chance < gate.threshold
+    ]
     stage = StageTrace(
-        gate.judge.name,
+        name,
         (perf_counter() - begun) * 1e3,
-        len(answer.hits),
+        len(looked_at),
         len(kept),
-        dropped=tuple((judged.hit.chunk.id, str(judgement.verdict)) for judged in out),
+        ranking=tuple((one.hit.chunk.id, one.hit.scores[name]) for one in kept),
+        dropped=tuple((one.hit.chunk.id, str(refused.verdict)) for one in out),
     )
     retrieval = replace(answer.retrieval, trace=(*answer.retrieval.trace, stage))
-    return replace(answer, hits=kept, withheld=[*out, *answer.withheld], retrieval=retrieval)
+    if rest:
+        retrieval = _noted(retrieval, f"{name} looked at the first {len(looked_at)} of {len(answer.hits)} hits")
+    return replace(answer, hits=[*kept, *rest], withheld=[*out, *answer.withheld], retrieval=retrieval)
+
+
+def _scored(judged: Judged, name: str, score: float) -> Judged:
+    return replace(judged, hit=replace(judged.hit, scores={**judged.hit.scores, name: score}))
+
+
+def _noted(retrieval: Retrieval, note: str, state: State = State.READY) -> Retrieval:
+    """Add a note; ``state`` is what it makes of a search that was ready."""
+    return replace(
+        retrieval,
+        notes=(*retrieval.notes, note),
+        state=state if retrieval.state is State.READY else retrieval.state,
+    )
 
 
 def arrange(

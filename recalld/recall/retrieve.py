@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
-import anyio
-
 from recalld.concurrent import both
-from recalld.errors import DependencyError, RerankError, WarmingError
 from recalld.model import Filters, Mode, QueryVectors, RankedChunk, Retrieval, State, StoredChunk
+from recalld.recall.attempt import Failure, attempt
 from recalld.recall.blend import blend
 from recalld.recall.context import Context, repeated_hashes
 from recalld.recall.fuse import fuse, shortlist
@@ -21,8 +18,6 @@ from recalld.recall.ports import Index, Owner, QueryAnalyzer, QueryEmbedder, Ran
 from recalld.recall.rerank import LateInteraction, Reranker
 from recalld.recall.trace import Trace
 from recalld.settings import RecallSettings
-
-log = logging.getLogger(__name__)
 
 SPARE = 4
 """Texts fetched beyond the k asked for, so that a suppressed hit seldom costs another round trip."""
@@ -42,17 +37,17 @@ class _Search:
     state: State = State.READY
     notes: list[str] = field(default_factory=list)
 
-    def fall_back(self, state: State, reason: str) -> None:
-        """Go on without the embedder."""
-        self.state = state
-        self.notes.append(f"answered by words alone: {reason}")
+    def go_on_without(self, failure: Failure, instead: str) -> None:
+        """Go on without a model; ``instead`` says what that makes of the search."""
+        self.state = failure.state if self.state is State.READY else self.state
+        self.notes.append(f"{instead}: {failure.reason}")
 
 
 class Retriever:
     """Finds the passages that best answer a query, in one generation of the index.
 
-    ``embedder`` must be of the generation's vector space. Nothing here judges whether a hit can be trusted:
-    the scores of every stage go along for who does.
+    ``embedder`` must be of the generation's vector space; ``reranker`` has the last word beside late interaction.
+    Nothing here judges whether a hit can be trusted: the scores of every stage go along for who does.
     """
 
     def __init__(
@@ -67,7 +62,8 @@ class Retriever:
         self._embedder = embedder
         self._analyzer = analyzer
         self._settings = settings
-        self._reranker = reranker or LateInteraction(index.vectors)
+        self._late = LateInteraction(index.vectors)
+        self._reranker = reranker
 
     async def retrieve(
         self, query: str, k: int, mode: Mode, filters: Filters, generation_id: int, trace: bool = False
@@ -91,7 +87,7 @@ class Retriever:
         ``vectors`` are the query's; without them it is the document's first.
         """
         held = await self._index.chunks.of_documents(generation_id, documents)
-        found = {id_: await best_passage(self._index, self._reranker, query, vectors, held[id_]) for id_ in held}
+        found = {id_: await best_passage(self._index, self._late, query, vectors, held[id_]) for id_ in held}
         chunks = {chunk.id: chunk for chunk in await self._index.chunks.fetch([best.chunk for best in found.values()])}
         return {
             id_: RankedChunk(chunks[best.chunk], best.score, best.scores)
@@ -137,23 +133,14 @@ class Retriever:
     async def _embed(self, search: _Search) -> QueryVectors | None:
         """Embed the query, or say why it could not be."""
         begun = perf_counter()
-        limit = self._settings.embed_timeout_s
-        try:
-            with anyio.fail_after(limit):
-                vectors = await self._embedder.embed_query(search.query)
-        except WarmingError as error:
-            search.fall_back(State.WARMING, error.message)
-        except DependencyError as error:
-            search.fall_back(State.DEGRADED, error.message)
-        except TimeoutError:
-            search.fall_back(State.DEGRADED, f"no embedding of the query within {limit:g} s")
-        except Exception as error:
-            log.exception("the embedder failed on a query")
-            search.fall_back(State.DEGRADED, f"the embedder failed: {type(error).__name__}: {error}")
-        else:
-            search.trace.stage("embed", begun, 1, [])
-            return vectors
-        return None
+        vectors = await attempt(
+            lambda: self._embedder.embed_query(search.query), self._settings.embed_timeout_s, "the embedder"
+        )
+        if isinstance(vectors, Failure):
+            search.go_on_without(vectors, "answered by words alone")
+            return None
+        search.trace.stage("embed", begun, 1, [])
+        return vectors
 
     async def _rank(self, search: _Search, legs: list[Ranking]) -> tuple[Ranking, Mapping[int, Owner]]:
         """Make one ranking of the legs' and learn where its chunks stand."""
@@ -162,33 +149,40 @@ class Retriever:
         if search.mode is not Mode.RERANK or search.vectors is None or not fused:
             return fused, await self._index.chunks.owners(ids)
         short = shortlist(fused, legs, max(self._settings.rerank, search.k), self._settings.reserve)
-        begun = perf_counter()
         reranked, (owners, _) = await both(
             lambda: self._rerank(search, short),
             lambda: both(lambda: self._index.chunks.owners(ids), lambda: self._complete_cosines(search, short)),
         )
-        if reranked is None:
-            return fused, owners
-        search.trace.stage(self._reranker.name, begun, len(short), reranked)
-        search.trace.score(self._reranker.name, reranked)
-        return self._blend(search, reranked), owners
+        return (fused if reranked is None else self._blend(search, reranked)), owners
 
     async def _rerank(self, search: _Search, candidates: Sequence[int]) -> Ranking | None:
-        """Return the reranker's opinion; None with a note where it has none, so that the fused order stands."""
-        assert search.vectors is not None
-        limit = self._settings.embed_timeout_s
-        try:
-            with anyio.fail_after(limit):
-                reranked = await self._reranker.rerank(search.query, search.vectors, candidates)
-        except RerankError as error:
-            search.notes.append(f"not reranked: {error.message}")
-            return None
-        except TimeoutError:
-            search.notes.append(f"not reranked: {self._reranker.name} took more than {limit:g} s")
-            return None
-        if reranked is None:
+        """Rank by late interaction, and by the second reranker where there is one: then its order counts.
+
+        Late interaction goes first all the same: confidence is made of its scores, and its order stands where the
+        other has none. None with a note where neither has one, so that the fused order stands.
+        """
+        late = await self._opinion(search, self._late, candidates)
+        second = await self._second_opinion(search, self._reranker, candidates) if self._reranker else None
+        if late is None and second is None:
             search.notes.append("not reranked: the index or the embedder has no token vectors")
-        return reranked
+        return late if second is None else second
+
+    async def _second_opinion(self, search: _Search, reranker: Reranker, candidates: Sequence[int]) -> Ranking | None:
+        limit = self._settings.rerank_timeout_s
+        ranking = await attempt(lambda: self._opinion(search, reranker, candidates), limit, reranker.name)
+        if isinstance(ranking, Failure):
+            search.go_on_without(ranking, f"not reranked by {reranker.name}")
+            return None
+        return ranking
+
+    async def _opinion(self, search: _Search, reranker: Reranker, candidates: Sequence[int]) -> Ranking | None:
+        assert search.vectors is not None
+        begun = perf_counter()
+        ranking = await reranker.rerank(search.query, search.vectors, candidates)
+        if ranking is not None:
+            search.trace.stage(reranker.name, begun, len(candidates), ranking)
+            search.trace.score(reranker.name, ranking)
+        return ranking
 
     async def _complete_cosines(self, search: _Search, chunks: Sequence[int]) -> None:
         """Learn the cosines of those chunks that the dense leg did not find."""

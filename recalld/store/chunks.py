@@ -35,10 +35,7 @@ class Chunks:
 
     async def texts(self, chunk_ids: Sequence[int]) -> dict[int, str]:
         """Return chunks as a reader sees them: title and headings, then the text."""
-        return {
-            chunk.id: "\n".join((*dict.fromkeys((chunk.title, *chunk.heading)), chunk.text))
-            for chunk in await self.fetch(chunk_ids)
-        }
+        return {chunk.id: chunk.passage for chunk in await self.fetch(chunk_ids)}
 
     async def owners(self, chunk_ids: Sequence[int]) -> dict[int, ChunkOwner]:
         """Return where chunks stand."""
