@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
+import asyncpg
 import pytest
 
 from recalld.model import Position, Repo
 from recalld.store import Store
+from recalld.store.standings import AROUND
 from recalld.trust.graph import Graph
 from recalld.trust.verdict import Moment, judge
 from tests.support.parsing import read
@@ -127,3 +131,32 @@ async def test_a_rebuilt_generation_reads_the_claims_again(memory: Memory) -> No
         silent = replace(read(document.text, document.path), edges=())
         assert await memory.store.generations.add(rebuilt, document, silent, [])
     assert await memory.verdict("old.md") == ("ok", None)
+
+
+async def test_no_claim_makes_postgres_read_the_whole_repo(memory: Memory, postgres: str) -> None:
+    """Right after a bulk there are no statistics, and an estimate of five documents a repo: 0.9 against 3.6 ms."""
+    for number in range(300):
+        await memory.save(
+            f"{number:04}-note.md", f"---\nsupersedes: {number - 1:04}-note\n---\nA\n" if number % 2 else "B\n"
+        )
+    connection = await asyncpg.connect(postgres)
+    try:
+        await connection.execute("SET plan_cache_mode = force_generic_plan")
+        await connection.execute(f"PREPARE around AS {AROUND}")
+        wanted = [row["id"] for row in await connection.fetch("SELECT id FROM document ORDER BY path LIMIT 8")]
+        [plan] = json.loads(
+            await connection.fetchval(
+                f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE around('{{{','.join(map(str, wanted))}}}')"
+            )
+        )
+    finally:
+        await connection.close()
+    assert plan["Plan"]["Actual Rows"] == 8
+    assert 8 <= sum(_documents_read(plan["Plan"])) <= 100
+
+
+def _documents_read(plan: dict[str, Any]) -> Iterator[float]:
+    if plan.get("Relation Name") == "document":
+        yield plan["Actual Loops"] * (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0))
+    for part in plan.get("Plans", ()):
+        yield from _documents_read(part)
