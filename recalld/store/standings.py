@@ -30,8 +30,8 @@ AROUND = f"""
            EXISTS (SELECT FROM edge e WHERE {_DECLARED} AND e.document_id = d.id) AS claims
     FROM document d JOIN repo r ON r.id = d.repo_id WHERE d.id = ANY(ARRAY(SELECT id FROM near)) AND d.text IS NOT NULL
 """
-"""``+ 0`` and ``OFFSET 0`` keep Postgres to the indexes of ids and names: by its estimates, which nothing corrects right
-after a bulk of new documents, it would read every document of the repo for every claim."""
+"""``+ 0`` and ``OFFSET 0`` keep Postgres to the indexes of ids and names: by its estimates, which nothing corrects
+right after a bulk of new documents, it would read every document of the repo for every claim."""
 
 _CLAIMS = f"SELECT e.* FROM edge e WHERE {_DECLARED} AND e.document_id = ANY($1::bigint[]) ORDER BY e.line"
 
