@@ -9,6 +9,7 @@ from recalld.cli import (
     check,
     demo,
     documents,
+    evaluating,
     events,
     lint,
     receipts,
@@ -23,6 +24,8 @@ from recalld.cli.command import application, command
 app = application("recall asks a running recalld: search a memory, look after its repos, see what happens.")
 repo_app = typer.Typer(help="Say which directories are remembered.", no_args_is_help=True)
 app.add_typer(repo_app, name="repo")
+evaluate_app = typer.Typer(help=evaluating.HELP, no_args_is_help=True, cls=evaluating.RunsByDefault)
+app.add_typer(evaluate_app, name="evaluate")
 
 command(app, examples=search.EXAMPLES)(search.search)
 command(app, examples=documents.GET_EXAMPLES)(documents.get)
@@ -41,3 +44,7 @@ command(app, examples=demo.EXAMPLES)(demo.demo)
 command(repo_app, examples=repos.ADD_EXAMPLES)(repos.add)
 command(repo_app, "list", examples=repos.LIST_EXAMPLES)(repos.list_)
 command(repo_app, examples=repos.REMOVE_EXAMPLES)(repos.remove)
+command(evaluate_app, examples=evaluating.RUN_EXAMPLES)(evaluating.run)
+command(evaluate_app, examples=evaluating.EXPLAIN_EXAMPLES)(evaluating.explain)
+command(evaluate_app, examples=evaluating.COMPARE_EXAMPLES)(evaluating.compare)
+command(evaluate_app, examples=evaluating.SCHEMA_EXAMPLES)(evaluating.schema)

@@ -7,7 +7,7 @@ from typing import Any
 
 from recalld.model import Position, StoredChunk
 from recalld.store.database import Database
-from recalld.store.rows import ChunkOwner
+from recalld.store.rows import ChunkOwner, HeldChunk
 from recalld.store.text import unescape_all
 
 
@@ -50,6 +50,22 @@ class Chunks:
             )
             for row in rows
         }
+
+    async def all_of(self, generation_id: int) -> list[HeldChunk]:
+        """Return every chunk of a generation, by document and in order there: to count and to measure with."""
+        async with self._database.reading() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT c.id, d.path, c.first_line, c.last_line, c.tokens, c.text
+                FROM chunk c JOIN document d ON d.id = c.document_id
+                WHERE c.generation_id = $1 ORDER BY d.path, c.ordinal
+                """,
+                generation_id,
+            )
+        return [
+            HeldChunk(row["id"], row["path"], (row["first_line"], row["last_line"]), row["tokens"], row["text"])
+            for row in rows
+        ]
 
     async def of_documents(self, generation_id: int, document_ids: Sequence[int]) -> dict[int, list[int]]:
         """Return the ids of the chunks that a generation holds of documents, in their order there."""

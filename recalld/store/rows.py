@@ -80,6 +80,17 @@ class DocumentChange:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldChunk:
+    """A chunk with the place that it has in its document; ``tokens`` is its size as the chunker counted it."""
+
+    id: int
+    path: str
+    lines: tuple[int, int]
+    tokens: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkOwner:
     """Where a chunk stands."""
 

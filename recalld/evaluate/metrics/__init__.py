@@ -1,0 +1,1 @@
+"""What is measured, as pure functions: rankings, spans, confidence, and how sure a mean over questions is."""
