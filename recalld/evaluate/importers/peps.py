@@ -26,7 +26,11 @@ def read(source: Path) -> Imported:
     edges = json.loads((source / "edges.json").read_text("utf-8"))
     tasks = [_question(row) for row in rows]
     in_force = [edge for edge in edges if edge["new_status"] not in _NEVER_IN_FORCE]
-    tasks += [_superseded(edge, in_force) for edge in in_force]
+    successors: dict[str, list[str]] = {}
+    for edge in in_force:
+        successors.setdefault(edge["old"], []).append(edge["new"])
+    titles = {edge["old"]: edge["old_title"] for edge in in_force}
+    tasks += [_superseded(old, titles[old], successors) for old in successors]
     left = len(edges) - len(in_force)
     return Imported(documents, tasks, [f"{left} supersessions by proposals that were never in force were left out"])
 
@@ -42,14 +46,17 @@ def _question(row: Mapping[str, Any]) -> Task:
     )
 
 
-def _superseded(edge: Mapping[str, Any], edges: list[Mapping[str, Any]]) -> Task:
-    chain = [edge["old"], edge["new"]]
-    while later := next((one for one in edges if one["old"] == chain[-1] and one["new"] not in chain), None):
-        chain.append(later["new"])
+def _superseded(old: str, title: str, successors: Mapping[str, list[str]]) -> Task:
+    """Return the task of one old proposal; of several successors any is right."""
+    stale, last = [old], list(successors[old])
+    while further := [name for name in last if name in successors and name not in stale]:
+        stale += further
+        last = [*(name for name in last if name not in further), *(new for name in further for new in successors[name])]
+    gold = tuple(Gold(path=f"{name}.md") for name in dict.fromkeys(last))
     return Task(
-        id=f"superseded-{edge['old']}",
-        query=edge["old_title"],
-        gold=(Gold(path=f"{chain[-1]}.md"),),
-        stale=tuple(f"{name}.md" for name in chain[:-1]),
+        id=f"superseded-{old}",
+        query=title,
+        gold=gold,
+        stale=tuple(f"{name}.md" for name in stale),
         category="superseded",
     )
