@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recalld.cli import output
-from recalld.cli.command import Invocation
-from recalld.errors import NotFoundError, UsageError
+from recalld.cli.command import Invocation, finished
+from recalld.errors import NotFoundError, TooLargeError, UsageError
+from recalld.ingest.content import is_binary
+from recalld.ingest.decode import decode
+from recalld.ingest.report import Reporter
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +27,8 @@ AsPath = Annotated[str | None, typer.Option("--path", metavar="PATH", help="Wher
 RepoName = Annotated[str | None, typer.Option("--repo", metavar="NAME", help="The repo (default: the one it is in).")]
 Warn = Annotated[bool, typer.Option("--warn", help="Exit with 0 whatever is found.")]
 
+MAX_BYTES = 524_288
+"""A larger memo is not compared (the bus takes no larger request)."""
 EXAMPLES = """
 recall check decisions/0016-shore-power.md
 recall check - --path decisions/0016-shore-power.md --repo memory
@@ -31,15 +36,13 @@ recall check decisions/0016-shore-power.md --warn --json
 """
 
 
-async def check(cli: Invocation, file: File, path: AsPath = None, repo: RepoName = None, warn: Warn = False) -> int:
+def check(cli: Invocation, file: File, path: AsPath = None, repo: RepoName = None, warn: Warn = False) -> int:
     """Tell, before a memo is saved, what it probably replaces, what it contradicts and what says the same already.
 
     Exit status 1 when there is something to look at, so that it can stand in a pre-commit hook.
     """
-    text = sys.stdin.read() if file == "-" else _read(Path(file))
-    async with cli.client() as client:
-        name, inside = await _place(client, file, path, repo)
-        reply = await client.check(path=inside, text=text, repo=name)
+    text = _decoded("stdin", sys.stdin.buffer.read(MAX_BYTES + 1)) if file == "-" else _read(Path(file))
+    inside, reply = finished(_asked(cli, file, text, path, repo))
     if cli.as_json:
         output.reply_json(reply)
     else:
@@ -47,13 +50,33 @@ async def check(cli: Invocation, file: File, path: AsPath = None, repo: RepoName
     return 1 if reply.findings and not warn else 0
 
 
+async def _asked(
+    cli: Invocation, file: str, text: str, path: str | None, repo: str | None
+) -> tuple[str, wire.CheckReply]:
+    async with cli.client() as client:
+        name, inside = await _place(client, file, path, repo)
+        return inside, await client.check(path=inside, text=text, repo=name)
+
+
 def _read(path: Path) -> str:
+    if not path.exists():
+        raise NotFoundError(f"there is no {path}", suggestion="give the memo's file, or - for stdin")
+    if not path.is_file():
+        raise UsageError(f"{path} is no file", suggestion="give the memo's file, or - for stdin")
     try:
-        return path.read_text("utf-8")
-    except FileNotFoundError:
-        raise NotFoundError(f"there is no {path}", suggestion="give the memo's file, or - for stdin") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
+        with path.open("rb") as file:
+            return _decoded(str(path), file.read(MAX_BYTES + 1))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", suggestion="see its permissions") from error
+
+
+def _decoded(name: str, content: bytes) -> str:
+    """Read a memo as the daemon would. Raises TooLargeError, UsageError for what is no text."""
+    if len(content) > MAX_BYTES:
+        raise TooLargeError(f"{name} is over {output.size(MAX_BYTES)}", suggestion="a memo is a page, not a book")
+    if is_binary(content):
+        raise UsageError(f"{name} is binary", suggestion="give a text file")
+    return decode(content, Reporter(name))
 
 
 async def _place(client: RecallClient, file: str, path: str | None, repo: str | None) -> tuple[str | None, str]:

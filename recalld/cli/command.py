@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, fields, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -18,6 +18,7 @@ from recalld.errors import RecalldError
 if TYPE_CHECKING:
     from recalld.bus.client import RecallClient
 
+T = TypeVar("T")
 INTERRUPTED = 130
 """The exit status of a program that Ctrl-C ended: 128 + SIGINT."""
 _PANEL = "Options of every command"
@@ -149,20 +150,21 @@ def _status(body: Callable[[], int | Coroutine[Any, Any, int]], invocation: Invo
     """Run a command's body; return its exit status, with any named error told on stderr."""
     try:
         result = body()
-        return result if isinstance(result, int) else _run(result)
+        return result if isinstance(result, int) else finished(result)
     except RecalldError as error:
         output.error(error, as_json=invocation.as_json)
         return error.exit_status
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
 
 
-def _run(coroutine: Coroutine[Any, Any, int]) -> int:
+def finished(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end. Raises what it raises, out of any groups."""
     import anyio
 
     from recalld.concurrent import fault
 
-    async def main() -> int:
+    async def main() -> T:
         return await coroutine
 
     try:

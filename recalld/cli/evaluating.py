@@ -27,9 +27,9 @@ HELP = """Ask questions whose answers are known, and see how good a memory is an
 
 Without the name of a command it runs an evaluation: `recall evaluate --tasks FILE --corpus DIR`."""
 RUN_EXAMPLES = """
-recall evaluate --tasks questions.jsonl --corpus ~/notes
-recall evaluate --tasks questions.jsonl --corpus ~/notes --conditions lexical,hybrid,+trust
-recall evaluate --tasks questions.jsonl --corpus ~/notes --split tune --set ingest.chunk_tokens=300
+recall evaluate run --tasks questions.jsonl --corpus ~/notes
+recall evaluate run --tasks questions.jsonl --corpus ~/notes --conditions lexical,hybrid,+trust
+recall evaluate run --tasks questions.jsonl --corpus ~/notes --split tune --set ingest.chunk_tokens=300
 """
 EXPLAIN_EXAMPLES = """
 recall evaluate explain q17
@@ -235,11 +235,12 @@ def _progress(quiet: bool) -> Progress:
     """Return what shows how far the work is, on stderr."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    if quiet:
+    console = output.console(err=True)
+    if quiet or not console.is_terminal:
         return lambda *_: None
     bar = Progress(
         TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        console=output.console(err=True), transient=True,
+        console=console, transient=True,
     )  # fmt: skip
     shown: dict[str, Any] = {}
 

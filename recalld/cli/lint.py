@@ -69,7 +69,7 @@ async def lint(
     known = _baseline(baseline)
     found = await _findings(paths or [Path()], root, Severity(min_severity), with_secrets=not no_secrets)
     if semantic:
-        found += await _semantic(cli)
+        found += await _semantic(cli, paths or [Path()], root)
     if write_baseline is not None:
         _write(write_baseline, written(found))
         output.say(f"{len(found)} findings are known from now on: --baseline {write_baseline}")
@@ -127,6 +127,8 @@ def _baseline(path: Path | None) -> Counter[Key]:
         return Counter()
     try:
         return read(path.read_text("utf-8"))
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", suggestion=error.suggestion) from error
     except FileNotFoundError:
         raise NotFoundError(f"there is no {path}", suggestion="write one with --write-baseline") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -140,11 +142,14 @@ def _write(path: Path, text: str) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
 
-async def _semantic(cli: Invocation) -> list[Finding]:
+async def _semantic(cli: Invocation, paths: Sequence[Path], root: Path | None) -> list[Finding]:
     from recalld.cli.semantic import probable_supersessions
+    from recalld.lint.corpus import only
 
+    memory, files = place(paths, root)
     async with cli.client() as client:
-        return await probable_supersessions(client)
+        found = await probable_supersessions(client, memory)
+    return only(found, files) if files else found
 
 
 def _tell(compared: Compared, cli: Invocation, *, as_sarif: bool) -> None:

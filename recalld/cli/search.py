@@ -99,10 +99,10 @@ async def search(
         raise UsageError(f"there is no mode {mode}", suggestion=f"use {', '.join(MODES)}")
     now = output.utc_now()
     times = {
-        "since": moment(since, now) if since else None,
-        "until": moment(until, now, end_of_day=True) if until else None,
-        "as_of": moment(as_of, now, end_of_day=True) if as_of else None,
-        "known_as_of": moment(known_as_of, now, end_of_day=True) if known_as_of else None,
+        "since": moment(since, now) if since is not None else None,
+        "until": moment(until, now, end_of_day=True) if until is not None else None,
+        "as_of": moment(as_of, now, end_of_day=True) if as_of is not None else None,
+        "known_as_of": moment(known_as_of, now, end_of_day=True) if known_as_of is not None else None,
     }
     async with cli.client() as client:
         reply = await client.search(

@@ -204,6 +204,8 @@ class IndexWorker:
         snapshot, position, repo = item.snapshot, item.position, item.repo
         if snapshot.operation is Operation.DELETE:
             outcome = await self.store.documents.delete(repo.id, snapshot.path, position, at=self.clock())
+            if outcome is Outcome.WRITTEN:
+                await self.store.findings.replace(repo.name, snapshot.path, "ingest", (), at=self.clock())
             await self._tell("deleted", snapshot, position, outcome=outcome)
             return
         if snapshot.skip is not None:

@@ -1,6 +1,7 @@
 """Findings that an old repo has already: kept in a file, so that only new ones are told.
 
-A finding is known by its file, code and words with the numbers taken out, not by its line, which moves with every edit.
+A finding is known by its file, code and words, not by its line: lines, and how many of something there are, move with
+every edit.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from dataclasses import dataclass
 from recalld.errors import UsageError
 from recalld.model import Finding
 
-VERSION = 1
-_NUMBERS = re.compile(r"\d+")
+VERSION = 2
+_LINES = r"\blines? \d+(?:(?:, | and | to |-)\d+)*"
+_SIZE = r"\b\d[\d.,]*(?= (?:lines?|bytes|characters|files|[KMG]?i?B)\b)"
+_MOVING = re.compile(f"{_LINES}|{_SIZE}")
 
 Key = tuple[str, str, str]
-"""File, code, and the message without its numbers."""
+"""File, code, and the message without what moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Compared:
 
 def key_of(finding: Finding) -> Key:
     """Return what a finding is known by."""
-    return finding.path, finding.code, _NUMBERS.sub("#", finding.message)
+    return finding.path, finding.code, _MOVING.sub("#", finding.message)
 
 
 def written(findings: Iterable[Finding]) -> str:
@@ -50,7 +53,10 @@ def read(text: str) -> Counter[Key]:
             raise ValueError(f"version {data['version']}")
         return Counter({(str(r["path"]), str(r["code"]), str(r["message"])): int(r["count"]) for r in data["findings"]})
     except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"this is no baseline: {error}", suggestion="write one with --write-baseline") from error
+        raise UsageError(
+            f"it is no baseline of this version of recalld ({type(error).__name__}: {error})",
+            suggestion="write a new one with --write-baseline",
+        ) from error
 
 
 def compare(findings: Iterable[Finding], baseline: Counter[Key]) -> Compared:

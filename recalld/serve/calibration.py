@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from recalld.bus import wire
-from recalld.errors import CalibrationRefused
+from recalld.errors import CalibrationRefused, UsageError
 from recalld.jobs.calibration import Calibrator
 from recalld.model import Generation
 from recalld.store import Store
@@ -29,7 +29,7 @@ class CalibrationVerbs:
 
     async def calibrate(self, agent: str, request: wire.CalibrateRequest) -> wire.CalibrateReply:
         """Fit and report. Raises CalibrationRefused, BusyError, WarmingError."""
-        labels = [Probe(label.query, label.answerable, Origin.LABEL) for label in request.labels]
+        labels = _distinct(request.labels)
         calibration = await self.calibrator.calibrate(labels, dry_run=request.dry_run)
         return wire.CalibrateReply(
             generation=calibration.generation,
@@ -42,6 +42,17 @@ class CalibrationVerbs:
             ),
             suspects=tuple(wire.SuspectView.model_validate(suspect) for suspect in calibration.suspects),
         )
+
+
+def _distinct(labels: Sequence[wire.Label]) -> list[Probe]:
+    """Return each question once, for one that is repeated proves nothing more. Raises UsageError for two answers."""
+    found: dict[str, Probe] = {}
+    for label in labels:
+        probe = Probe(label.query, label.answerable, Origin.LABEL)
+        known = found.setdefault(" ".join(label.query.casefold().split()), probe)
+        if known.answerable is not probe.answerable:
+            raise UsageError(f"{label.query!r} is labelled both answerable and not", suggestion="decide on one")
+    return list(found.values())
 
 
 @dataclass(slots=True)

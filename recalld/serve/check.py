@@ -10,6 +10,7 @@ from recalld.bus import wire
 from recalld.ingest.parse import read
 from recalld.model import Filters, Generation, Mode, ParsedDocument, State
 from recalld.recall.answer import Answering, Judged, Question
+from recalld.serve.search import named_repos
 from recalld.store import Store, StoredDocument
 from recalld.trust.compare import SAME_MATTER, Contradiction, contradictions, repeated_share, shared_matter
 from recalld.trust.graph import CLAIMS, PROSE, SUPERSEDES, Graph, Member
@@ -36,10 +37,11 @@ class CheckVerb:
 
     async def __call__(self, agent: str, request: wire.CheckRequest) -> wire.CheckReply:
         """Return what to look at; the state says whether meaning was compared, or words alone."""
+        await named_repos(self.store, (request.repo,) if request.repo else ())
         generation = await self.store.generations.serving()
         if generation is None:
             return wire.CheckReply(findings=(), compared=0, state=State.WARMING)
-        memo = read(request.path, request.text.encode("utf-8", "surrogatepass")).document
+        memo = _read(request.path, request.text)
         filters = Filters(repos=(request.repo,) if request.repo else (), agent=agent)
         answering = await self.answering(generation)
         question = Question(query_of(memo), COMPARED * 2, Mode.RERANK, filters, generation.id, Moment(self.clock()))
@@ -80,11 +82,21 @@ def compared(memo: ParsedDocument, document: StoredDocument, judged: Judged) -> 
         message = f"{share:.0%} of it stand in {document.path} already"
         yield _finding("near-duplicate", document, message, f"{line}, or change that memo instead")
         return
-    against = list(contradictions(memo.text, document.text))
+    against = list(contradictions(body_of(memo.path, memo.text), body_of(document.path, document.text)))
     if against:
         yield _finding("contradicts", document, _words(against), line)
     elif memo.kind == document.kind and shared_matter(memo.title, document.title) >= SAME_MATTER:
         yield _finding("probably-supersedes", document, f"{document.title!r} is on the same matter, and holds", line)
+
+
+def _read(path: str, text: str) -> ParsedDocument:
+    return read(path, text.encode("utf-8", "surrogatepass")).document
+
+
+def body_of(path: str, text: str) -> str:
+    """Return a document's text below its frontmatter: numbers and dates in that are no statements to contradict."""
+    reading = read(path, text.encode("utf-8", "surrogatepass"))
+    return "\n".join(reading.lines.all[reading.front.last :])
 
 
 def _words(against: Sequence[Contradiction]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -11,7 +11,7 @@ import anyio
 
 from recalld.bus import wire
 from recalld.concurrent import both
-from recalld.errors import RecalldError
+from recalld.errors import NotFoundError, RecalldError
 from recalld.model import Filters, Generation, Mode, Retrieval, StageTrace, State
 from recalld.recall.answer import Answer, Answering, Judged, Question
 from recalld.recall.receipts import Receipts
@@ -45,6 +45,7 @@ class SearchVerb:
         begun = time.perf_counter()
         if request.min_seq is not None:
             await self._wait_for(request.min_seq)
+        await named_repos(self.store, request.repo)
         generation = await self.store.generations.serving()
         if generation is None:
             return await self._reply(agent, request, begun, NOT_READY, "the index is not ready yet")
@@ -84,11 +85,20 @@ class SearchVerb:
 
     async def _receipt(self, agent: str, request: wire.SearchRequest, answer: Answer) -> tuple[str, tuple[str, ...]]:
         """Return the id of the receipt; where none could be kept, nothing and a note: the answer itself is good."""
+        if not request.receipt:
+            return "", ()
         as_of, known_as_of = _zoned(request.as_of), _zoned(request.known_as_of)
         try:
             return await self.receipts.give(agent, request.query, answer, as_of, known_as_of), ()
         except RecalldError as error:
             return "", (f"no receipt was kept: {error.message}",)
+
+
+async def named_repos(store: Store, names: Sequence[str]) -> None:
+    """Raise NotFoundError where a repo named is not watched: that is not the same as finding nothing in it."""
+    for name in names:
+        if await store.repos.get(name) is None:
+            raise NotFoundError(f"no repo {name}", suggestion="`recall repo list` names them")
 
 
 def _why_not(answer: Answer) -> str:

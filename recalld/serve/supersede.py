@@ -47,14 +47,16 @@ class SupersedeVerb:
         repo = await self.store.repos.get(old.repo)
         if repo is None:
             raise NotFoundError(f"no repo {old.repo}", suggestion="`recall repo list` names them")
-        if await self._stands_already(repo, old, new):
+        if await self._stands_already(repo, old, new, dry_run=request.dry_run):
             return wire.SupersedeReply(repo=repo.name, old=old.path, new=new.path, record="", already=True)
+        if request.dry_run:
+            return wire.SupersedeReply(repo=repo.name, old=old.path, new=new.path, record="")
         path, text = _path(old.path, new.path), _record(old, new, agent, request.why, self.clock())
         await self.files.create(repo, path, text)
         report = await self.scan(repo, wire.ReindexRequest(repo=repo.name, path=path))
         return wire.SupersedeReply(repo=repo.name, old=old.path, new=new.path, record=path, seq=report.last_seq)
 
-    async def _stands_already(self, repo: Repo, old: StoredDocument, new: StoredDocument) -> bool:
+    async def _stands_already(self, repo: Repo, old: StoredDocument, new: StoredDocument, *, dry_run: bool) -> bool:
         """Tell whether the memory says so already. Raises RefusedError where it should not, or it would do nothing."""
         if old.id == new.id:
             raise RefusedError("a document cannot replace itself", suggestion="name the one that replaced it")
@@ -74,7 +76,7 @@ class SupersedeVerb:
         found = graph.succession(old.id, now, None)
         if found is not None and found.direct.new == new.id:
             return True
-        if repo.read_only:
+        if repo.read_only and not dry_run:
             raise RefusedError(f"{repo.name} is read-only", suggestion="declare it in the file itself: `supersedes:`")
         return False
 

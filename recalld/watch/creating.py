@@ -1,4 +1,7 @@
-"""Making a file of ours in a repo: whole or not at all, never over another, never outside. Blocking."""
+"""Writing in a repo: a file of ours, never over another and never outside, or an edit that a person asked for.
+
+Whole or not at all, and nothing that was saved meanwhile is lost. Blocking.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,14 @@ def create(root: Path, path: str, text: str) -> None:
     """Make the file ``path`` below ``root``, with its folders.
 
     Raises UsageError for a path that leads elsewhere, RefusedError where something stands there already,
-    DependencyError where the disk does not let us.
+    DependencyError where the root is gone or the disk does not let us.
     """
     relative = PurePosixPath(path)
     if relative.is_absolute() or not relative.parts or ".." in relative.parts or "\x00" in path:
         raise UsageError(f"{path!r} is no path inside the repo")
     target = root / relative
+    if not root.is_dir():  # a drive that is not mounted: made anew, it would look like a repo whose files are all gone
+        raise DependencyError(f"{root} is not there", suggestion="mount it, or remove the repo: `recall repo remove`")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.parent.resolve().is_relative_to(root.resolve()):
@@ -30,6 +35,34 @@ def create(root: Path, path: str, text: str) -> None:
         raise DependencyError(
             f"{path} cannot be made: {error.strerror}", suggestion="see the repo's permissions"
         ) from error
+
+
+def replace(path: Path, before: bytes, after: bytes) -> None:
+    """Put ``after`` in the place of a file's content, which must still be ``before``.
+
+    Raises RefusedError where it is not, DependencyError where the disk does not let us.
+    """
+    path = path.resolve()
+    name = ""
+    try:
+        mode = path.stat().st_mode
+        descriptor, name = tempfile.mkstemp(prefix=".recall-", suffix=".tmp", dir=path.parent)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(after)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, mode & 0o7777)
+        if path.read_bytes() != before:
+            raise RefusedError(f"{path.name} was saved meanwhile; it is left as it is", suggestion="try again")
+        os.replace(name, path)
+        name = ""
+    except OSError as error:
+        raise DependencyError(
+            f"{path} cannot be written: {error.strerror}", suggestion="see its permissions"
+        ) from error
+    finally:
+        if name:
+            os.unlink(name)
 
 
 def _link_new(target: Path, text: str) -> None:

@@ -17,6 +17,7 @@ ISSUE = {
     "recall": {
         *("search", "get", "stats", "health", "reindex", "forget", "delta", "events", "demo"),
         *("receipts", "supersede", "check", "calibrate", "lint"),
+        *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema"),
         *("repo add", "repo list", "repo remove"),
     },
 }

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from recalld.cli.supersede import with_claim
-from recalld.errors import DependencyError, RefusedError, UsageError
-from recalld.watch.creating import create
+from recalld.errors import DependencyError, RecalldError, RefusedError, UsageError
+from recalld.ingest.claim import with_claim
+from recalld.watch.creating import create, replace
 
 
 def test_a_new_file_with_its_folders(tmp_path: Path) -> None:
@@ -51,19 +51,60 @@ def test_a_disk_that_refuses_is_named(tmp_path: Path) -> None:
         create(tmp_path, "file/a.md", "x")
 
 
+def test_a_root_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
+    with pytest.raises(RecalldError, match="gone"):
+        create(tmp_path / "gone", "a.md", "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    replace(path, b"old", b"new")
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_was_saved_meanwhile_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_bytes(b"newer")
+    with pytest.raises(RefusedError, match="saved meanwhile"):
+        replace(path, b"old", b"ours")
+    assert path.read_bytes() == b"newer"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "old", "after"),
     [
-        ("# A\n", "---\nsupersedes: old.md\n---\n# A\n"),
-        ("---\ntitle: A\n---\nx\n", "---\ntitle: A\nsupersedes: old.md\n---\nx\n"),
-        ("---\r\ntitle: A\r\n---\r\nx\r\n", "---\r\ntitle: A\r\nsupersedes: old.md\r\n---\r\nx\r\n"),
-        ("---\n\nA rule, and no frontmatter.\n", "---\nsupersedes: old.md\n---\n---\n\nA rule, and no frontmatter.\n"),
+        ("# A\n", "old.md", "---\nsupersedes: old.md\n---\n# A\n"),
+        ("---\ntitle: A\n---\nx\n", "old.md", "---\ntitle: A\nsupersedes: old.md\n---\nx\n"),
+        ("---\r\na: A\r\n---\r\nx\r\n", "old.md", "---\r\na: A\r\nsupersedes: old.md\r\n---\r\nx\r\n"),
+        ("\ufeff---\na: A\n---\nx\n", "old.md", "\ufeff---\na: A\nsupersedes: old.md\n---\nx\n"),
+        ("x\n", "a: b #c.md", "---\nsupersedes: 'a: b #c.md'\n---\nx\n"),
+        ("x\n", "näher.md", "---\nsupersedes: näher.md\n---\nx\n"),
     ],
 )
-def test_a_claim_in_the_frontmatter(before: str, after: str) -> None:
-    assert with_claim(before, "old.md") == after
+def test_a_claim_in_the_frontmatter(before: str, old: str, after: str) -> None:
+    assert with_claim("new.md", before.encode(), old) == after.encode()
 
 
-def test_a_claim_that_stands_there_is_left_to_its_author() -> None:
-    with pytest.raises(RefusedError, match="already what it replaces"):
-        with_claim("---\nReplaces: other\n---\nx\n", "old.md")
+@pytest.mark.parametrize(
+    ("path", "content", "why"),
+    [
+        ("a.md", b"---\nReplaces: other\n---\nx\n", "already what it replaces"),
+        ("a.json", b"{}\n", "no markdown"),
+        ("a.rst", b"A\n=\n", "no markdown"),
+        ("a.py", b"x = 1\n", "no markdown"),
+        ("a.md", "Größe\n".encode("latin-1"), "not UTF-8"),
+        ("a.md", b"+++\ntitle = 'A'\n+++\nx\n", "cannot be added to safely"),
+        ("a.md", b"---\n{title: A}\n---\nx\n", "begins like frontmatter"),
+        ("a.md", b"---\n\nA rule, no frontmatter.\n", "begins like frontmatter"),
+        ("a.md", b"---\na: [1\n---\nx\n", "cannot be added to safely"),
+    ],
+)
+def test_a_claim_that_would_not_read_back_as_meant_is_refused(path: str, content: bytes, why: str) -> None:
+    with pytest.raises(RefusedError, match=why):
+        with_claim(path, content, "old.md")

@@ -13,16 +13,20 @@ Ref = Annotated[str, Field(min_length=1, max_length=4_096)]
 
 
 class SupersedeRequest(Request):
-    """Record that ``new`` replaced ``old``, both given by path, ``repo:path`` or a hit's id, and ``why``."""
+    """Record that ``new`` replaced ``old``, both given by path, ``repo:path`` or a hit's id, and ``why``.
+
+    ``dry_run`` only tells whether that would have an effect.
+    """
 
     old: Ref
     new: Ref
     repo: str | None = None
     why: Annotated[str, Field(max_length=4_000)] = ""
+    dry_run: bool = False
 
 
 class SupersedeReply(Reply):
-    """The edge stands. ``record`` is the file that says so, empty where the memory said it ``already``.
+    """The edge stands. ``record`` is the file that says so: none in a dry run, or where the memory said it ``already``.
 
     A search with ``min_seq`` = ``seq`` sees it.
     """

@@ -32,6 +32,7 @@ class SearchRequest(FilterFields):
     known_as_of: datetime | None = Field(None, description="by what the memory knew then (default: all it knows)")
     trace: bool = False
     all: bool = Field(False, description="hits that do not hold, too, at the end")
+    receipt: bool = Field(True, description="false where nobody relies on the answer: then no receipt is kept")
     min_seq: int | None = Field(None, description="wait (within the deadline) until this ingest sequence is indexed")
 
 
