@@ -19,7 +19,7 @@ class Stats:
                 """
                 SELECT (SELECT max(indexed_at) FROM document) AS newest,
                        (SELECT count(*) FROM document WHERE state = 'failed') AS failed,
-                       (SELECT count(*) FROM finding WHERE source = 'watch' AND code IN ('not_published', 'unreadable'))
+                       (SELECT count(*) FROM finding WHERE source = 'watch' AND code IN ('not-published', 'unreadable'))
                        AS stale
                 """
             )

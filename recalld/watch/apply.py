@@ -338,4 +338,4 @@ def _unread(sight: Sight, problem: Problem) -> _Seen:
 
 
 def _unpublishable(path: str, error: RecalldError) -> Problem:
-    return Problem(printable(path), "not_published", error.message, error.suggestion, Severity.ERROR)
+    return Problem(printable(path), "not-published", error.message, error.suggestion, Severity.ERROR)

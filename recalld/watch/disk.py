@@ -123,13 +123,13 @@ def unreadable(path: str, error: OSError) -> Problem:
 
 def misnamed(path: str) -> Problem:
     """Name a file whose name is not UTF-8."""
-    return Problem(printable(path), "name_not_utf8", "the name is not UTF-8, so it is not indexed", "rename the file")
+    return Problem(printable(path), "name-not-utf8", "the name is not UTF-8, so it is not indexed", "rename the file")
 
 
 def special(path: str) -> Problem:
     """Name something that is neither file nor directory nor link."""
     return Problem(
-        printable(path), "special_file", "is a pipe, socket or device, so it is not read", "exclude it in .recallignore"
+        printable(path), "special-file", "is a pipe, socket or device, so it is not read", "exclude it in .recallignore"
     )
 
 
@@ -137,7 +137,7 @@ def too_large(path: str, size: int, limit: int) -> Problem:
     """Name a file over the size cap."""
     return Problem(
         path,
-        "too_large",
+        "too-large",
         f"has {size} bytes, more than the {limit} that are read; it is not searchable",
         "split it, exclude it in .recallignore, or raise watch.max_file_bytes",
     )
@@ -155,7 +155,7 @@ def follow(root: Root, rules: Rules, path: str) -> Link:
     if target is None:
         message = "is a link that leads out of the repo, so it is not followed"
         return Link(
-            problem=Problem(printable(path), "symlink_escape", message, "copy the file, or watch its own directory")
+            problem=Problem(printable(path), "symlink-escape", message, "copy the file, or watch its own directory")
         )
     is_dir = stat.S_ISDIR(found.st_mode)
     if is_dir and f"{os.path.realpath(os.path.dirname(full))}/".startswith(f"{real}/"):
@@ -171,14 +171,14 @@ def _is_indexed_itself(rules: Rules, target: str, is_dir: bool) -> bool:
 
 def _loop(path: str) -> Problem:
     message = "is a link that leads back to a directory above it, so it is not followed"
-    return Problem(printable(path), "symlink_loop", message, "remove the link")
+    return Problem(printable(path), "symlink-loop", message, "remove the link")
 
 
 def _broken_link(path: str, error: OSError) -> Problem:
     if error.errno == errno.ELOOP:
         return _loop(path)
     if error.errno in _GONE:
-        return Problem(printable(path), "symlink_broken", "is a link to nothing", "remove or repair it", Severity.NOTE)
+        return Problem(printable(path), "symlink-broken", "is a link to nothing", "remove or repair it", Severity.NOTE)
     return unreadable(path, error)
 
 
@@ -219,7 +219,7 @@ def regular(path: str, found: os.stat_result, max_bytes: int, observed_ns: int) 
     """Return the sight of what is expected to be a regular file, from its stat."""
     if not stat.S_ISREG(found.st_mode):
         return Sight(Disk(Presence.ABSENT), problem=special(path))
-    skip = "too_large" if found.st_size > max_bytes else None
+    skip = "too-large" if found.st_size > max_bytes else None
     problem = too_large(path, found.st_size, max_bytes) if skip else None
     return Sight(Disk(Presence.FILE, file_stat(found), observed_ns, skip=skip), problem=problem)
 

@@ -165,7 +165,7 @@ class Reconciler:
     def _question(self, dropped: int, documents: int) -> Problem:
         return Problem(
             "",
-            "prune_refused",
+            "prune-refused",
             f"{dropped} of {documents} documents are gone from {self._root.path}; none of them was dropped",
             f"if that is right: recall reindex --repo {self._repo.name} --allow-prune",
         )
@@ -180,14 +180,14 @@ class Reconciler:
         if question is not None:
             self._reporter.raise_own(question)
         elif not walk.under and tally.error is None:
-            self._reporter.clear_own("prune_refused")
+            self._reporter.clear_own("prune-refused")
             self._beliefs.trim(walk.files)
             self._good = self._root.identity
 
     def _report(self, walk: Walk, plan: Plan, tally: Tally, question: Problem | None, took_ms: float) -> ScanReport:
         problems = plan.problems | tally.problems
         skipped = {path for path, outcome in tally.outcomes.items() if outcome is Outcome.SKIPPED}
-        skipped |= {path for path, problem in problems.items() if problem.code == "too_large"}
+        skipped |= {path for path, problem in problems.items() if problem.code == "too-large"}
         return ScanReport(
             repo=self._repo.name,
             seen=len(walk.files),
@@ -195,7 +195,7 @@ class Reconciler:
             deleted=tally.count(Outcome.DELETED),
             skipped=len(skipped),
             refused=len(plan.drops) if question else 0,
-            unreadable=sum(1 for problem in problems.values() if problem.code in ("unreadable", "name_not_utf8")),
+            unreadable=sum(1 for problem in problems.values() if problem.code in ("unreadable", "name-not-utf8")),
             took_ms=took_ms,
             error=_error(tally, question),
             last_seq=tally.last.seq if tally.last else 0,

@@ -49,7 +49,7 @@ class Walk:
         """Return the state of a path below ``under`` as this walk saw it."""
         found = self.files.get(path)
         if found is not None:
-            skip = "too_large" if found.size > max_bytes else None
+            skip = "too-large" if found.size > max_bytes else None
             return Disk(Presence.FILE, found, self.observed_ns, skip=skip)
         if any(not prefix or path == prefix or path.startswith(f"{prefix}/") for prefix in self.unlisted):
             return Disk(Presence.UNKNOWN)

@@ -76,6 +76,25 @@ async def test_labels_of_one_class_are_refused_with_status_4(daemon: Daemon, tmp
     assert refused.stdout == ""
 
 
+async def test_a_question_labelled_both_ways_is_named(daemon: Daemon, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.jsonl"
+    pair = [{"query": "Why  Redis?", "answerable": True}, {"query": "why redis?", "answerable": False}]
+    labels.write_text("\n".join(map(json.dumps, pair)))
+    wrong = await recall(daemon, "calibrate", "--labels", str(labels))
+    assert wrong.returncode == 2
+    assert "labelled both answerable and not" in wrong.stderr
+
+
+async def test_a_question_repeated_is_one_question(daemon: Daemon, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.jsonl"
+    lines = [{"query": "what do hedgehogs eat", "answerable": False}] * 40
+    lines += [{"query": f"why {n}", "answerable": True} for n in range(40)]
+    labels.write_text("\n".join(map(json.dumps, lines)))
+    refused = await recall(daemon, "calibrate", "--labels", str(labels))
+    assert refused.returncode == 4
+    assert "only 1 unanswerable question" in refused.stderr
+
+
 async def test_a_file_that_is_no_label_file_never_reaches_the_daemon(daemon: Daemon, tmp_path: Path) -> None:
     labels = tmp_path / "labels.jsonl"
     labels.write_text('{"query": "why"}\n')

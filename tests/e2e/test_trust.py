@@ -146,6 +146,39 @@ async def test_a_persons_file_is_written_only_when_told_to(daemon: Daemon, memor
     assert new.read_text() == f"---\nsupersedes: rules/freeze.md\n---\n{before}"
 
 
+async def test_a_claim_without_effect_is_not_written(daemon: Daemon, memory: Path) -> None:
+    (memory / "decisions/0040-idea.md").write_text("---\nstatus: rejected\n---\n# Idea\n\nUse carrier pigeons.\n")
+    async with daemon.client() as client:
+        await until_indexed(client, "memory", on_disk(memory))
+    before = {path: path.read_bytes() for path in memory.rglob("*.md")}
+    old, new, idea = "decisions/0002-times.md", "decisions/0008-clocks.md", "decisions/0040-idea.md"
+    circle = await recall(daemon, "supersede", new, old, "--write", "--yes")
+    assert (circle.returncode, "was itself replaced" in circle.stderr) == (4, True)
+    rejected = await recall(daemon, "supersede", "rules/freeze.md", idea, "--write", "--yes")
+    assert (rejected.returncode, "never in force" in rejected.stderr) == (4, True)
+    already = await recall(daemon, "supersede", old, new, "--write", "--yes")
+    assert (already.returncode, "says already" in already.stdout) == (0, True)
+    for wrong in (("--why", "because"), ("--json",)):
+        assert (await recall(daemon, "supersede", "rules/freeze.md", new, "--write", *wrong)).returncode == 2
+    assert {path: path.read_bytes() for path in memory.rglob("*.md")} == before
+
+
+async def test_a_repo_that_is_not_watched_is_no_empty_answer(daemon: Daemon, memory: Path) -> None:
+    for asked in (("search", "rates"), ("check", str(memory / "decisions/0010-rates.md"), "--path", "a.md")):
+        result = await recall(daemon, *asked, "--repo", "nosuch")
+        assert (result.returncode, "nosuch" in result.stderr) == (1, True), asked
+
+
+async def test_what_was_wrong_with_a_file_goes_with_it(client: RecallClient, memory: Path) -> None:
+    broken = memory / "broken.md"
+    broken.write_text("---\ntitle: [1\n---\nText.\n")
+    await until_indexed(client, "memory", on_disk(memory))
+    assert "broken.md" in {finding.path for finding in (await client.stats(findings=50)).findings}
+    broken.unlink()
+    await until_indexed(client, "memory", on_disk(memory))
+    assert "broken.md" not in {finding.path for finding in (await client.stats(findings=50)).findings}
+
+
 async def test_a_memo_is_checked_before_it_is_saved(daemon: Daemon, memory: Path) -> None:
     new = memory / "decisions/0030-rates.md"
     new.write_text("# Rates\n\nEach client may send 300 requests a minute.\n")

@@ -83,6 +83,6 @@ async def test_a_repo_that_is_gone_is_not_spoken_of(store: Store) -> None:
 
 
 async def test_files_that_the_watcher_could_not_hand_over_count_as_stale(store: Store) -> None:
-    for path, code in (("a.md", "unreadable"), ("b.md", "not_published"), ("c.md", "too_large")):
+    for path, code in (("a.md", "unreadable"), ("b.md", "not-published"), ("c.md", "too_large")):
         await store.findings.replace("memory", path, "watch", [finding(path, "m", code)], at=AT)
     assert (await store.stats.totals()).stale == 2

@@ -198,7 +198,7 @@ async def test_too_large_and_binary_files_are_skipped_visibly(index: MemoryIndex
         assert index.rows["memory"]["large.md"].state is DocumentState.SKIPPED
         assert index.rows["memory"]["program.md"].state is DocumentState.SKIPPED
         assert index.contents["memory", "large.md"] is None
-        await index.until(lambda: index.codes().get("large.md") == {"too_large"})
+        await index.until(lambda: index.codes().get("large.md") == {"too-large"})
         write(root, "large.md", text="small now\n")
         await index.until(lambda: "large.md" in index.documents() and "large.md" not in index.codes())
 
@@ -216,10 +216,10 @@ async def test_links_inside_outside_in_a_loop_and_to_nothing(
     (root / "kept").symlink_to(".venv/notes")
     await index.until(lambda: len(index.codes()) == 4 and "kept/kept.md" in index.documents())
     assert index.codes() == {
-        "out": {"symlink_escape"},
-        "out.md": {"symlink_escape"},
-        "docs/up": {"symlink_loop"},
-        "none.md": {"symlink_broken"},
+        "out": {"symlink-escape"},
+        "out.md": {"symlink-escape"},
+        "docs/up": {"symlink-loop"},
+        "none.md": {"symlink-broken"},
     }
     assert set(index.documents()) == {"a.md", "docs/b.md", "docs/deep/c.md", "kept/kept.md"}
     write(root, ".venv/notes/kept.md", text="written under its other name\n")
@@ -248,7 +248,7 @@ async def test_names_that_are_not_utf8_are_named_and_the_rest_goes_on(index: Mem
             Path(os.fsdecode(bad)).write_text(f"version {number}\n")
             write(root, "docs/good.md", text=f"version {number}\n")
             await index.until(lambda: index.documents() == hashes(root, [os.fsdecode(b"caf\xe9.md")]))
-            await index.until(lambda: index.codes() == {"caf\\xe9.md": {"name_not_utf8"}})
+            await index.until(lambda: index.codes() == {"caf\\xe9.md": {"name-not-utf8"}})
         os.rename(bad, root / "café.md")
         await index.until_equal(root)
         await index.until(lambda: not index.codes())
@@ -264,7 +264,7 @@ async def test_pipes_and_sockets_are_not_read(watcher: Watcher, index: MemoryInd
     with socket.socket(socket.AF_UNIX) as server:
         os.chdir(root)  # the path of a socket is short
         server.bind("s.md")
-        await index.until(lambda: index.codes() == {"pipe.md": {"special_file"}, "s.md": {"special_file"}})
+        await index.until(lambda: index.codes() == {"pipe.md": {"special-file"}, "s.md": {"special-file"}})
         write(root, "last.md")
         await index.until(lambda: "last.md" in index.documents())
 
@@ -282,7 +282,7 @@ async def test_one_file_that_is_never_taken_does_not_hold_up_the_others(
 ) -> None:
     index.bad = {"bad.md": UsageError("not with this name", suggestion="another one")}
     write(root, "bad.md", "good.md")
-    await index.until(lambda: "good.md" in index.documents() and index.codes().get("bad.md") == {"not_published"})
+    await index.until(lambda: "good.md" in index.documents() and index.codes().get("bad.md") == {"not-published"})
     index.bad = {}
     write(root, "bad.md", text="once more\n")
     await index.until_equal(root)

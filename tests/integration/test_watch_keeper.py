@@ -295,7 +295,7 @@ async def test_an_empty_directory_in_the_roots_place_is_asked_about(
         await index.until_equal(root)
         root.rename(tmp_path / "elsewhere")
         root.mkdir()
-        await index.until(lambda: "prune_refused" in index.codes().get("", ()))
+        await index.until(lambda: "prune-refused" in index.codes().get("", ()))
         assert set(index.documents()) == {"a.md", "docs/b.md"}
         report = await watcher.scan("memory", ReindexRequest(allow_prune=True))
         assert (report.deleted, index.documents()) == (2, {})

@@ -13,6 +13,7 @@ from recalld.errors import UsageError
 from recalld.lint.baseline import compare, read, written
 from recalld.lint.catalogue import CODES
 from recalld.lint.sarif import sarif
+from recalld.model import Finding, Severity
 from tests.support.commands import is_known, run
 from tests.support.linting import lint, told
 
@@ -80,6 +81,17 @@ def test_a_baseline_counts_what_is_alike(memory: Path) -> None:
     findings = lint(memory)
     again = compare([*findings, *findings], read(written(findings)))
     assert (len(again.new), again.known, again.gone) == (len(findings), len(findings), [])
+
+
+def test_a_baseline_forgives_a_moved_line_and_not_another_number() -> None:
+    def told_of(message: str) -> Finding:
+        return Finding("memory", "a.md", "near-duplicate", Severity.NOTE, message)
+
+    known = read(written([told_of("82 % like b.md, from line 12"), told_of("the frontmatter has 70,000 characters")]))
+    again = compare([told_of("82 % like b.md, from line 14"), told_of("the frontmatter has 70,001 characters")], known)
+    assert (again.new, again.known) == ([], 2)
+    other = compare([told_of("82 % like c.md, from line 12"), told_of("99 % like b.md, from line 12")], known)
+    assert len(other.new) == 2
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"version": 9, "findings": []}', '{"version": 1, "findings": [{}]}'])

@@ -34,7 +34,7 @@ ABSENT, EXCLUDED, UNKNOWN = Disk(Presence.ABSENT), Disk(Presence.EXCLUDED), Disk
     [
         pytest.param(file(), None, "read", id="new file"),
         pytest.param(file(content_hash="h"), None, "upsert", id="new file, read"),
-        pytest.param(file(skip="too_large"), None, "upsert", id="new file, too large"),
+        pytest.param(file(skip="too-large"), None, "upsert", id="new file, too large"),
         pytest.param(file(), entry("indexed"), "nothing", id="same stat"),
         pytest.param(file(OTHER), entry("indexed"), "read", id="other stat"),
         pytest.param(file(OTHER, "h"), entry("indexed"), "nothing", id="touched, same content"),
@@ -50,8 +50,8 @@ ABSENT, EXCLUDED, UNKNOWN = Disk(Presence.ABSENT), Disk(Presence.EXCLUDED), Disk
         pytest.param(file(), entry("forgotten"), "nothing", id="forgotten"),
         pytest.param(file(OTHER, "g"), entry("forgotten"), "nothing", id="forgotten and saved again"),
         pytest.param(ABSENT, entry("forgotten"), "nothing", id="forgotten and deleted"),
-        pytest.param(file(skip="too_large"), entry("indexed"), "upsert", id="grew too large"),
-        pytest.param(file(OTHER, skip="too_large"), entry("skipped", ""), "nothing", id="grows on"),
+        pytest.param(file(skip="too-large"), entry("indexed"), "upsert", id="grew too large"),
+        pytest.param(file(OTHER, skip="too-large"), entry("skipped", ""), "nothing", id="grows on"),
         pytest.param(file(), entry("skipped", ""), "read", id="the size cap was raised"),
         pytest.param(file(OTHER), entry("skipped"), "read", id="binary, perhaps changed"),
         pytest.param(file(OTHER, "g", "binary"), entry("indexed"), "upsert", id="became binary"),
@@ -84,7 +84,7 @@ DISKS = st.builds(
     st.sampled_from([STAT, OTHER, FRESH]),
     st.just(NOW),
     st.sampled_from([None, "h", "g"]),
-    st.sampled_from([None, "too_large", "binary"]),
+    st.sampled_from([None, "too-large", "binary"]),
 )
 ENTRIES = st.none() | st.builds(
     entry, st.sampled_from(DocumentState), st.sampled_from(["h", "g", ""]), st.sampled_from([STAT, OTHER, None])
@@ -106,7 +106,7 @@ def test_laws(disk: Disk, known: ManifestEntry | None, force: bool) -> None:
 
 
 @given(DISKS, ENTRIES)
-def test_what_was_published_is_not_published_again(disk: Disk, known: ManifestEntry | None) -> None:
+def test_what_was_published_is_not-published_again(disk: Disk, known: ManifestEntry | None) -> None:
     action = compare(disk, known)
     if action is Action.UPSERT:
         state = DocumentState.SKIPPED if disk.skip else DocumentState.INDEXED

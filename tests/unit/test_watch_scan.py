@@ -123,15 +123,15 @@ async def test_problems_are_named_and_nothing_is_concluded(tmp_path: Path) -> No
     found = await walk(root)
     assert set(found.files) == {"a.md", "real/b.md"}
     assert codes(found) == {
-        "caf\\xe9.md": "name_not_utf8",
-        "d\\xff": "name_not_utf8",
-        "pipe": "special_file",
-        "sock": "special_file",
-        "escape": "symlink_escape",
-        "escape.md": "symlink_escape",
-        "real/up": "symlink_loop",
-        "self": "symlink_loop",
-        "dangling.md": "symlink_broken",
+        "caf\\xe9.md": "name-not-utf8",
+        "d\\xff": "name-not-utf8",
+        "pipe": "special-file",
+        "sock": "special-file",
+        "escape": "symlink-escape",
+        "escape.md": "symlink-escape",
+        "real/up": "symlink-loop",
+        "self": "symlink-loop",
+        "dangling.md": "symlink-broken",
     }
 
 
@@ -146,7 +146,7 @@ async def test_links_are_followed_to_what_is_not_indexed_under_its_own_name(tmp_
     root = opened(tmp_path)
     found = await walk(tmp_path, root=root)
     assert set(found.files) == {"again/a.md", "b.md"}
-    assert codes(found) == {"again/loop": "symlink_loop"}
+    assert codes(found) == {"again/loop": "symlink-loop"}
     assert see(tmp_path, "b.md", root=root).disk.presence is Presence.FILE
     assert see(tmp_path, "c.md", root=root).disk.presence is Presence.EXCLUDED
     assert see(tmp_path, "harmless.md", root=root).disk.presence is Presence.EXCLUDED
@@ -286,7 +286,7 @@ def test_what_is_no_file_any_more(tmp_path: Path) -> None:
     pipe, big = see(tmp_path, "a.md"), see(tmp_path, "big.md")
     assert pipe.disk.presence is Presence.ABSENT
     assert pipe.problem is not None
-    assert pipe.problem.code == "special_file"
-    assert (big.disk.skip, big.problem and big.problem.code) == ("too_large", "too_large")
+    assert pipe.problem.code == "special-file"
+    assert (big.disk.skip, big.problem and big.problem.code) == ("too-large", "too-large")
     assert see(tmp_path, os.fsdecode(b"\xff.md")).disk.presence is Presence.UNKNOWN
     assert see(tmp_path, "x" * 300 + ".md").disk.presence is Presence.UNKNOWN
