@@ -106,7 +106,7 @@ def test_laws(disk: Disk, known: ManifestEntry | None, force: bool) -> None:
 
 
 @given(DISKS, ENTRIES)
-def test_what_was_published_is_not-published_again(disk: Disk, known: ManifestEntry | None) -> None:
+def test_what_was_published_is_not_published_again(disk: Disk, known: ManifestEntry | None) -> None:
     action = compare(disk, known)
     if action is Action.UPSERT:
         state = DocumentState.SKIPPED if disk.skip else DocumentState.INDEXED
