@@ -12,6 +12,7 @@ from recalld.cli import (
     evaluating,
     events,
     lint,
+    questions,
     receipts,
     reindex,
     repos,
@@ -47,4 +48,7 @@ command(repo_app, examples=repos.REMOVE_EXAMPLES)(repos.remove)
 command(evaluate_app, examples=evaluating.RUN_EXAMPLES)(evaluating.run)
 command(evaluate_app, examples=evaluating.EXPLAIN_EXAMPLES)(evaluating.explain)
 command(evaluate_app, examples=evaluating.COMPARE_EXAMPLES)(evaluating.compare)
+command(evaluate_app, examples=questions.CHECK_EXAMPLES)(questions.check)
+command(evaluate_app, "import", examples=questions.IMPORT_EXAMPLES)(questions.import_)
+command(evaluate_app, examples=questions.PROPOSE_EXAMPLES)(questions.propose)
 command(evaluate_app, examples=evaluating.SCHEMA_EXAMPLES)(evaluating.schema)

@@ -54,15 +54,15 @@ def repeated_share(ours: str, theirs: str) -> float:
 
 def shared_matter(ours: str, theirs: str) -> float:
     """Return the share of the content words of the shorter text (a title, say) that the other has, 0 to 1."""
-    first, second = set(_content(ours)), set(_content(theirs))
+    first, second = set(content_words(ours)), set(content_words(theirs))
     return len(first & second) / min(len(first), len(second)) if first and second else 0.0
 
 
 def contradictions(ours: str, theirs: str) -> Iterator[Contradiction]:
     """Yield statements of ``ours`` that ``theirs`` makes with another number, or with the opposite sign."""
-    others = [(sentence, set(_content(sentence))) for sentence in _sentences(theirs)]
+    others = [(sentence, set(content_words(sentence))) for sentence in _sentences(theirs)]
     for sentence in _sentences(ours):
-        words = set(_content(sentence))
+        words = set(content_words(sentence))
         for other, other_words in others:
             if _same_statement(words, other_words) and (differs := _difference(sentence, other)):
                 yield Contradiction(sentence, other, differs)
@@ -88,14 +88,14 @@ def _negated(sentence: str) -> bool:
 
 def _sentences(text: str) -> list[str]:
     found = (" ".join(part.split()).strip("-*+#| ") for part in _SENTENCE.split(text))
-    return [sentence for sentence in found if len(set(_content(sentence))) >= LEAST_WORDS][:MOST_SENTENCES]
+    return [sentence for sentence in found if len(set(content_words(sentence))) >= LEAST_WORDS][:MOST_SENTENCES]
 
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
-def _content(text: str) -> list[str]:
+def content_words(text: str) -> list[str]:
     """Return the words that carry a statement's matter: no numbers, no negations, nothing common, plural or not."""
     return [
         word.removesuffix("s")

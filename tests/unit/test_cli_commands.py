@@ -17,7 +17,8 @@ ISSUE = {
     "recall": {
         *("search", "get", "stats", "health", "reindex", "forget", "delta", "events", "demo"),
         *("receipts", "supersede", "check", "calibrate", "lint"),
-        *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema"),
+        *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema", "evaluate check"),
+        *("evaluate import", "evaluate propose"),
         *("repo add", "repo list", "repo remove"),
     },
 }
