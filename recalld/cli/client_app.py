@@ -18,6 +18,7 @@ from recalld.cli import (
     repos,
     search,
     status,
+    studies,
     supersede,
 )
 from recalld.cli.command import application, command
@@ -51,4 +52,6 @@ command(evaluate_app, examples=evaluating.COMPARE_EXAMPLES)(evaluating.compare)
 command(evaluate_app, examples=questions.CHECK_EXAMPLES)(questions.check)
 command(evaluate_app, "import", examples=questions.IMPORT_EXAMPLES)(questions.import_)
 command(evaluate_app, examples=questions.PROPOSE_EXAMPLES)(questions.propose)
+command(evaluate_app, examples=studies.ABLATE_EXAMPLES)(studies.ablate)
+command(evaluate_app, examples=studies.EMBEDDERS_EXAMPLES)(studies.embedders)
 command(evaluate_app, examples=evaluating.SCHEMA_EXAMPLES)(evaluating.schema)

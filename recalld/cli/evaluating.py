@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,11 +19,13 @@ from recalld.cli.running import Assignments, flags_of
 from recalld.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from recalld.evaluate.corpus import Corpus
     from recalld.evaluate.manifest import Setup
     from recalld.evaluate.run import Run
     from recalld.evaluate.tasks import Task
-    from recalld.evaluate.workbench import Progress
+    from recalld.evaluate.workbench import Progress, Workbench
 
 HELP = """Ask questions whose answers are known, and see how good a memory is and where it fails.
 
@@ -39,6 +43,7 @@ COMPARE_EXAMPLES = "recall evaluate compare evaluations/2026-03-04-101500 evalua
 SCHEMA_EXAMPLES = "recall evaluate schema > task.schema.json"
 
 RUNS = Path("evaluations")
+COMBINATIONS = "combinations"
 Tasks = Annotated[Path, typer.Option("--tasks", metavar="FILE", help="The questions, one JSON object a line.")]
 CorpusFolder = Annotated[
     Path | None,
@@ -91,13 +96,13 @@ async def run(
     from recalld.evaluate.run import Plan
     from recalld.evaluate.run import run as evaluate
 
-    plan = Plan(_conditions(conditions), k, max(hits, k), seed)
+    plan = Plan(chosen_conditions(conditions), k, max(hits, k), seed)
     chosen = chosen_tasks(tasks, split)
     setup = setup_of(cli, assignments)
     report = None if no_report else _report()
     at = datetime.now(UTC)
     documents = await corpus_of(corpus, tasks)
-    async with _workbench(quiet=cli.as_json) as bench:
+    async with open_workbench(quiet=cli.as_json) as bench:
         done = await evaluate(bench, setup, documents, chosen, plan, at)
     folder = records.fresh_folder(out, at)
     records.write(folder, done, chosen)
@@ -202,7 +207,8 @@ def setup_of(cli: Invocation, assignments: Sequence[str] | None) -> Setup:
     return Setup(settings.embed, settings.ingest, settings.recall, settings.trust)
 
 
-def _conditions(given: str | None) -> list[str]:
+def chosen_conditions(given: str | None) -> list[str]:
+    """Return rungs by their names, in the ladder's order; all for None. Raises UsageError."""
     from recalld.evaluate.conditions import LADDER
 
     if given is None:
@@ -224,20 +230,36 @@ def _report() -> Any:
     return report
 
 
-def _workbench(*, quiet: bool) -> Any:
+def open_workbench(*, quiet: bool, lines: bool = False) -> AbstractAsyncContextManager[Workbench]:
+    """Open the workbench, with progress on stderr; where that is no terminal, ``lines`` has it told line by line."""
     from recalld.evaluate.workbench import workbench
     from recalld.settings import default_cache_dir
 
-    return workbench(default_cache_dir(), _progress(quiet))
+    return workbench(default_cache_dir(), _progress(quiet, lines))
 
 
-def _progress(quiet: bool) -> Progress:
-    """Return what shows how far the work is, on stderr."""
+def _progress(quiet: bool, lines: bool) -> Progress:
+    console = output.console(err=True)
+    if quiet or (not console.is_terminal and not lines):
+        return lambda *_: None
+    return _bars(console) if console.is_terminal else _steps(console)
+
+
+def _steps(console: Console) -> Progress:
+    """Return what tells each combination on a line of its own."""
+    begun = time.monotonic()
+
+    def tell(what: str, done: int, total: int) -> None:
+        if what == COMBINATIONS:
+            left = (time.monotonic() - begun) / done * (total - done) if done else 0.0
+            console.print(f"{done} of {total} {what}" + (f", about {left / 60:.0f} min left" if left else ""))
+
+    return tell
+
+
+def _bars(console: Console) -> Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = output.console(err=True)
-    if quiet or not console.is_terminal:
-        return lambda *_: None
     bar = Progress(
         TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
         console=console, transient=True,
@@ -259,6 +281,7 @@ def _progress(quiet: bool) -> Progress:
 
 def show(done: Run, folder: Path, *, reported: bool) -> None:
     """Print the ladder, what each rung adds, where tasks were lost, and where the rest lies."""
+    from recalld.evaluate.conditions import TRUST
     from recalld.evaluate.tables import comparisons, ladder, losses
 
     console = output.console()
@@ -273,7 +296,7 @@ def show(done: Run, folder: Path, *, reported: bool) -> None:
         console.print(table)
     for name, why in done.missing.items():
         console.print(f"[yellow]{output.plain(name)} was left out[/]: {output.plain(why)}")
-    if done.manifest["calibration"].get("none"):
+    if TRUST in done.cases and done.manifest["calibration"].get("none"):
         console.print(f"[yellow]not calibrated[/]: {output.plain(done.manifest['calibration']['none'])}")
     console.print(f"\n{output.plain(str(folder / 'report.html') if reported else str(folder))}")
 

@@ -15,6 +15,18 @@ from recalld.model import ChunkVectors, QueryVectors
 _BATCH = 64
 
 
+def on_disk(cache_dir: Path) -> list[str]:
+    """Return the models that were downloaded, by their names."""
+    from fastembed import TextEmbedding
+
+    cache = cache_dir / "fastembed"
+    return [
+        model["model"]
+        for model in TextEmbedding.list_supported_models()
+        if (source := model["sources"].get("hf")) and (cache / f"models--{source.replace('/', '--')}").is_dir()
+    ]
+
+
 class FastembedModel:
     """A fastembed model, pooled vectors only: searches with it are not reranked by late interaction."""
 

@@ -12,6 +12,8 @@ from recalld.evaluate.observation import Observation, Stage
 from recalld.evaluate.tasks import Task
 
 NDCG_AT = 10
+CONTEXT = 1_000
+"""Tokens of context in which passages of any size are compared."""
 
 Values = dict[str, float]
 """Metric by name. One that does not apply to a task is left out, so that means are over the tasks that it is of."""
@@ -71,6 +73,9 @@ def _ranked(task: Task, chunks: Sequence[int], documents: Sequence[str], catalog
             f"span recall@{k}": found.recall,
             f"span precision@{k}": found.precision,
             f"span IoU@{k}": found.iou,
+            f"span recall in {CONTEXT} tokens": overlap(
+                _shown(catalogue.within(chunks, CONTEXT), catalogue), wanted
+            ).recall,
         }
     return values
 

@@ -35,6 +35,11 @@ class Catalogue:
         """Return how many tokens chunks are together."""
         return sum(self.chunks[id_].tokens for id_ in chunk_ids if id_ in self.chunks)
 
+    def within(self, chunk_ids: Sequence[int], tokens: int) -> list[int]:
+        """Return the first chunks that fit into a budget of tokens together."""
+        totals = accumulate(self.chunks[id_].tokens for id_ in chunk_ids)
+        return [id_ for id_, total in zip(chunk_ids, totals, strict=True) if total <= tokens]
+
     def span(self, chunk_id: int) -> Span:
         """Return the characters of its document that a chunk is."""
         chunk = self.chunks[chunk_id]

@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -31,6 +31,10 @@ class Setup:
     ingest: IngestSettings
     recall: RecallSettings
     trust: TrustSettings
+
+    def with_model(self, model: str) -> Setup:
+        """Return the same settings with another embedder, which has none of this one's options."""
+        return replace(self, embed=self.embed.model_copy(update={"model": model, "options": {}}))
 
     def plain(self) -> dict[str, Any]:
         """Return all of it as plain JSON, without secrets: plugin options are named, not shown."""

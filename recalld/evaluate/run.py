@@ -15,7 +15,7 @@ from recalld.embed.factory import make_embedder
 from recalld.embed.protocol import Embedder
 from recalld.evaluate.case import Case, judge
 from recalld.evaluate.catalogue import Catalogue
-from recalld.evaluate.conditions import CROSS, Ladder
+from recalld.evaluate.conditions import CROSS, TRUST, Ladder
 from recalld.evaluate.corpus import Corpus
 from recalld.evaluate.loss import Loss, lost_at
 from recalld.evaluate.manifest import Setup, manifest
@@ -62,7 +62,8 @@ async def run(
     """
     embedder = await make_embedder(setup.embed, workbench.cache)
     try:
-        async with opened(workbench, setup, corpus, embedder, plan.seed) as (bench, catalogue):
+        seed = plan.seed if TRUST in plan.conditions else None
+        async with opened(workbench, setup, corpus, embedder, seed) as (bench, catalogue):
             cross = await _cross_encoder(setup, bench, workbench.cache) if CROSS in plan.conditions else None
             ladder = Ladder(bench, catalogue, setup.recall, plan.hits, at, cross)
             missing = {name: why for name in plan.conditions if (why := ladder.missing(name))}
@@ -79,11 +80,11 @@ async def run(
 
 @asynccontextmanager
 async def opened(
-    workbench: Workbench, setup: Setup, corpus: Corpus, embedder: Embedder, seed: int
+    workbench: Workbench, setup: Setup, corpus: Corpus, embedder: Embedder, seed: int | None
 ) -> AsyncIterator[tuple[Bench, Catalogue]]:
-    """Open the index of a corpus by the settings, with what stands where in it."""
+    """Open the index of a corpus by the settings, with what stands where in it. Without a seed it is not calibrated."""
     policy = ChunkPolicy(setup.ingest.policy, setup.ingest.chunk_tokens, setup.ingest.overlap_tokens)
-    tuning = Tuning(setup.recall, setup.trust, seed)
+    tuning = None if seed is None else Tuning(setup.recall, setup.trust, seed)
     async with workbench.index(corpus, embedder, policy, tuning) as bench:
         yield bench, Catalogue(await bench.store.chunks.all_of(bench.generation.id), corpus)
 

@@ -41,6 +41,7 @@ from recalld.trust.confidence import Calibration, confidences
 KEPT = 8
 """Indexes that are kept."""
 BATCH = 32
+NOT_ASKED = "no condition needs it"
 PREFIX = "workbench_"
 _UNHURRIED = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 """Nothing here has to survive a power cut: an index that was not finished is made again."""
@@ -110,11 +111,12 @@ class Workbench:
 
     @asynccontextmanager
     async def index(
-        self, corpus: Corpus, embedder: Embedder, policy: ChunkPolicy, tuning: Tuning
+        self, corpus: Corpus, embedder: Embedder, policy: ChunkPolicy, tuning: Tuning | None
     ) -> AsyncIterator[Bench]:
-        """Open the index of a corpus, making and calibrating it where it is not there. The embedder stays the caller's.
+        """Open the index of a corpus, making it where it is not there, and calibrated where there is a tuning.
 
-        Raises what the worker meets on a document, DependencyError when Postgres or the embedder fail.
+        The embedder stays the caller's. Raises what the worker meets on a document, DependencyError when Postgres or
+        the embedder fail.
         """
         name = _name(corpus, embedder, policy)
         facts = (await self.scratch.all()).get(name, {})
@@ -130,10 +132,12 @@ class Workbench:
             generation = await generations.ensure()
             if not facts:
                 facts = {"index_s": await self._fill(store, generations, corpus)}
-            uncalibrated = ""
-            if facts.get("calibrated") != tuning.digest:
-                uncalibrated = await self._calibrate(store, embedders, generation, tuning)
-            facts = {**facts, "calibrated": "" if uncalibrated else tuning.digest, "used": time.time()}
+            uncalibrated = NOT_ASKED
+            if tuning is not None:
+                known = facts.get("calibrated") == tuning.digest
+                uncalibrated = "" if known else await self._calibrate(store, embedders, generation, tuning)
+                facts = {**facts, "calibrated": "" if uncalibrated else tuning.digest}
+            facts = {**facts, "used": time.time()}
             await self.scratch.note(name, facts)
             await self._drop_oldest()
             calibration = None if uncalibrated else await _calibration(store, generation)

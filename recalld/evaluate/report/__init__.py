@@ -14,6 +14,7 @@ from pathlib import Path
 from recalld.errors import ConfigError
 from recalld.evaluate import tables
 from recalld.evaluate.conditions import ORACLE
+from recalld.evaluate.embedder_study import Study
 from recalld.evaluate.observation import Stage
 from recalld.evaluate.run import Run
 from recalld.evaluate.tasks import Task
@@ -38,6 +39,13 @@ def write(folder: Path, run: Run, tasks: Sequence[Task]) -> None:
         (folder / f"{name}.png").write_bytes(png)
         pictures[name] = (caption, base64.b64encode(png).decode())
     (folder / "report.html").write_text(_page(run, tasks, pictures), "utf-8")
+
+
+def write_study(folder: Path, found: Study) -> None:
+    """Write ``embedders.png``: each embedder's scores of answerable questions and of others."""
+    from recalld.evaluate.report import plots
+
+    (folder / "embedders.png").write_bytes(plots.regimes(found))
 
 
 def _page(run: Run, tasks: Sequence[Task], pictures: dict[str, tuple[str, str]]) -> str:

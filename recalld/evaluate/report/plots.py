@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from recalld.evaluate.case import Case
 from recalld.evaluate.conditions import TRUST
+from recalld.evaluate.embedder_study import Study
 from recalld.evaluate.metrics.sampling import Mean
 from recalld.evaluate.observation import Stage
 from recalld.evaluate.run import Run
@@ -33,6 +34,24 @@ def draw_all(run: Run) -> dict[str, Picture]:
         "latency": _latency,
     }
     return {name: picture for name, draw in drawn.items() if (picture := draw(run)) is not None}
+
+
+def regimes(found: Study) -> bytes:
+    """Draw the scores of each embedder, one below the other, on one scale for each kind of score."""
+    models = list(dict.fromkeys(one.embedder for one in found.regimes))
+    signals = list(dict.fromkeys(one.signal for one in found.regimes))
+    figure = Figure(figsize=(4 * len(signals), 2.2 * len(models)), layout="constrained")
+    grid = figure.subplots(len(models), len(signals), squeeze=False)
+    for one in found.regimes:
+        axes = grid[models.index(one.embedder)][signals.index(one.signal)]
+        for label, colour, scores in (("answerable", BLUE, one.answerable), ("others", ORANGE, one.others)):
+            axes.hist(scores, list(np.linspace(-0.1, 1, 45)), label=label, color=colour, alpha=0.65, density=True)
+        for errors in one.errors:
+            axes.axvline(errors.threshold, color="#333", linewidth=1, linestyle=":")
+        axes.set_title(f"{one.embedder}: {one.signal}", fontsize=9)
+        axes.set_yticks([])
+    grid[0][0].legend(frameon=False, fontsize=8)
+    return _png(figure)
 
 
 def _ladder(run: Run) -> Picture | None:
