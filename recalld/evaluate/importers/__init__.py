@@ -49,8 +49,8 @@ def import_from(kind: str, source: Path) -> Imported:
         raise NotFoundError(f"there is no {source}")
     try:
         found = known[kind](source)
-    except FileNotFoundError as error:
-        raise UsageError(f"{source} is not {kind}: {error.filename} is missing") from error
+    except OSError as error:
+        raise UsageError(f"{source} is not {kind}: {error.filename}: {error.strerror}") from error
     except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
         raise UsageError(f"{source} is not {kind}: {type(error).__name__}: {error}") from error
     if not found.tasks:
