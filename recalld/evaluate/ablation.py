@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import product
 from pathlib import Path
@@ -110,7 +110,8 @@ async def ablate(
             for name, cases in done.cases.items():
                 chunks = done.manifest["index"]["chunks"]
                 _keep(names[name], Cell(values, name, _measured(cases, grid.ks), _median(cases), chunks))
-        cells += [read(names[name]) for name in grid.conditions if names[name].exists()]
+        held = [read(names[name]) for name in grid.conditions if names[name].exists()]
+        cells += [replace(cell, settings=values) for cell in held]
     workbench.progress("combinations", len(combinations), len(combinations))
     return cells
 

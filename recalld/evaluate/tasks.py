@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -21,12 +21,20 @@ Half = Literal["tune", "report"]
 """Settings are chosen on the one half and judged on the other."""
 
 
+def _normal(value: Any) -> Any:
+    """``./notes//a.md`` is ``notes/a.md``."""
+    return PurePosixPath(value).as_posix() if isinstance(value, str) and value else value
+
+
+DocumentPath = Annotated[str, Field(min_length=1), BeforeValidator(_normal)]
+
+
 class Gold(BaseModel):
     """Where the answer stands: a document, and in it the lines (1-based, inclusive) or characters that hold it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: Annotated[str, Field(min_length=1)]
+    path: DocumentPath
     lines: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = None
     span: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]] | None = None
     """First character of the answer in the document's text, and the one after its last."""
@@ -70,7 +78,7 @@ class Task(BaseModel):
     """False where the memory cannot know. A question to which it knows the answer "no" is answerable."""
     gold: tuple[Annotated[Gold, BeforeValidator(_gold)], ...] = ()
     """Any of these answers it; the valid ones where some were superseded."""
-    stale: tuple[str, ...] = ()
+    stale: tuple[DocumentPath, ...] = ()
     """Documents that answered it once and must not be served as valid."""
     required: tuple[str, ...] = ()
     """Texts that the answer's sources must hold, letter case apart."""

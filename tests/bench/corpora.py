@@ -75,7 +75,7 @@ def docs_qa(data: Path = DATA) -> Corpus:
 
 
 def _file_name(link: str) -> str:
-    return link.split("/docs/", 1)[-1].replace("#", "/") + ".md"
+    return link.split("://", 1)[-1].split("/docs/", 1)[-1].replace("#", "/") + ".md"
 
 
 def _section(row: dict[str, str]) -> bytes:

@@ -131,6 +131,9 @@ def test_an_ablation_goes_on_where_it_was_stopped(home: Path) -> None:
     assert kept[0].exists()
     plain = [[(row["cell"]["settings"], row["tune"], row["report"]) for row in one["rows"]] for one in (found, again)]
     assert plain[0] == plain[1]
+    otherwise = evaluate(home, *asked, "--vary", "recall.rrf_k=60")
+    assert (otherwise.exit_code, "recall.rrf_k" in otherwise.stdout) == (0, True)
+    assert sorted((home / "runs/ablations").iterdir()) == kept
 
 
 def test_embedders_are_looked_at(home: Path) -> None:

@@ -70,6 +70,11 @@ def test_what_is_no_task_is_named(tmp_path: Path, line: str, fault: str) -> None
         read_tasks(written(tmp_path, line))
 
 
+def test_paths_are_told_in_one_form() -> None:
+    task = Task.model_validate({"id": "a", "query": "b", "gold": ["./a.md", "n//b.md"], "stale": ["./c.md"]})
+    assert (task.paths, task.stale) == ({"a.md", "n/b.md"}, ("c.md",))
+
+
 def test_halves_are_even_and_never_change() -> None:
     tasks = [Task(id=f"q{number}", query="?") for number in range(400)]
     tuned = sum(task.half == "tune" for task in tasks)
