@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench config constraints clean
+.PHONY: help demo test check format bench results config constraints clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ format: $(STAMP) ## format the code
 
 bench: $(STAMP) ## every figure with its baseline from the same run
 	$(BIN)/python -m tests.bench
+
+results: $(STAMP) ## write docs/results.json and docs/results.md: scores on public question sets
+	$(BIN)/python -m tests.bench.results
 
 config: $(STAMP) ## write config/recalld.toml from the settings' declarations
 	$(BIN)/python -m recalld.settings_reference > config/recalld.toml

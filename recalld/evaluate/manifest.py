@@ -53,7 +53,7 @@ def manifest(
     return {
         "at": at.isoformat(timespec="seconds"),
         "seed": seed,
-        "code": {"version": metadata.version("recalld"), "commit": _commit()},
+        "code": {"version": metadata.version("recalld"), "commit": commit()},
         "settings": setup.plain(),
         "corpus": {"sha256": corpus.digest, "files": len(corpus.files), "left_out": dict(corpus.left_out)},
         "tasks": {"sha256": digest(tasks), "count": len(tasks)},
@@ -91,7 +91,7 @@ def _version(name: str) -> str:
         return ""
 
 
-def _commit() -> str:
+def commit() -> str:
     """Return the commit that this code is run from, with ``+`` where it was changed; empty outside a checkout."""
     home = Path(__file__).parents[2]
     if not (home / ".git").exists():

@@ -66,16 +66,20 @@ async def run(
         async with opened(workbench, setup, corpus, embedder, seed) as (bench, catalogue):
             cross = await _cross_encoder(setup, bench, workbench.cache) if CROSS in plan.conditions else None
             ladder = Ladder(bench, catalogue, setup.recall, plan.hits, at, cross)
-            missing = {name: why for name in plan.conditions if (why := ladder.missing(name))}
-            cases = {
-                name: await _ask(ladder, name, tasks, plan.k, workbench.progress)
-                for name in plan.conditions
-                if name not in missing
-            }
             facts = manifest(setup, corpus, tasks, bench, plan.seed, at)
-            return _concluded(plan, facts, cases, catalogue, missing)
+            return await measured(ladder, tasks, plan, facts, workbench.progress)
     finally:
         await embedder.aclose()
+
+
+async def measured(
+    ladder: Ladder, tasks: Sequence[Task], plan: Plan, facts: Mapping[str, Any], progress: Progress
+) -> Run:
+    """Ask the tasks of every rung that can be had, and measure what came of it."""
+    missing = {name: why for name in plan.conditions if (why := ladder.missing(name))}
+    names = [name for name in plan.conditions if name not in missing]
+    cases = {name: await _ask(ladder, name, tasks, plan.k, progress) for name in names}
+    return _concluded(plan, facts, cases, ladder.catalogue, missing)
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
 """Every figure with its baseline from the same run: ``python -m tests.bench [name ...]``.
 
 Each benchmark runs in a process of its own, one after another, so that none measures the memory or the heat of
-another. Exit status 1 when a benchmark fails to run; a bar that is missed is said, not hidden, and is no failure.
+another. Exit status 1 when a benchmark fails to run; a bar that is missed is said, not hidden, and is no failure. Runs
+are kept in ``.bench/history.jsonl``, and what changed against the last ones on the same machine is told.
 """
 
 from __future__ import annotations
@@ -11,12 +12,18 @@ import ast
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
+from recalld.evaluate import manifest
+from tests.bench import history
 from tests.bench.figure import Figure, show
 
 HERE = Path(__file__).parent
+HISTORY = Path(".bench/history.jsonl")
+MACHINE = ("processor", "cores", "memory_bytes")
+"""What makes figures comparable; another Python or library is a change that one wants to see."""
 
 
 def main() -> int:
@@ -37,9 +44,26 @@ def main() -> int:
             continue
         figures += [Figure(**json.loads(line)) for line in run.stdout.splitlines() if line.startswith("{")]
     show(figures)
+    _remember(figures)
     if failed:
         sys.stderr.write(f"failed to run: {', '.join(failed)}\n")
     return 1 if failed else 0
+
+
+def _remember(figures: Sequence[Figure]) -> None:
+    """Tell what changed since the last runs on this machine, and add this one to them."""
+    machine = {key: value for key, value in manifest.machine().items() if key in MACHINE}
+    changes = history.compare(figures, history.read(HISTORY), machine)
+    for change in changes:
+        if change.before is not None and change.verdict != "as before":
+            sys.stderr.write(
+                f"{change.verdict}: {change.what}: {change.before:.4g}, now {change.now:.4g}"
+                f" ({change.runs} runs before, noise {change.noise:.0%})\n"
+            )
+    known = sum(change.before is not None for change in changes)
+    sys.stderr.write(f"{known} of {len(changes)} figures compared with runs before this one, in {HISTORY}\n")
+    if figures:
+        history.add(HISTORY, figures, datetime.now(UTC), manifest.commit(), machine)
 
 
 def _asked(files: Mapping[str, Path]) -> argparse.Namespace:
