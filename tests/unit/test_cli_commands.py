@@ -18,7 +18,7 @@ ISSUE = {
         *("search", "get", "stats", "health", "reindex", "forget", "delta", "events", "demo"),
         *("receipts", "supersede", "check", "calibrate", "lint"),
         *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema", "evaluate check"),
-        *("evaluate import", "evaluate propose", "evaluate ablate", "evaluate embedders"),
+        *("evaluate import", "evaluate propose", "evaluate ablate", "evaluate embedders", "evaluate finetune"),
         *("repo add", "repo list", "repo remove"),
     },
 }
