@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from recalld.evaluate.catalogue import Catalogue
@@ -67,15 +67,13 @@ def _ranked(task: Task, chunks: Sequence[int], documents: Sequence[str], catalog
     }
     wanted = _wanted(task, catalogue)
     if wanted:
-        found = overlap(_shown(chunks[:k], catalogue), wanted)
+        found = overlap(catalogue.shown(chunks[:k]), wanted)
         values |= {
             f"passage hit@{k}": hit_at(chunks, catalogue.relevant(task), k),
             f"span recall@{k}": found.recall,
             f"span precision@{k}": found.precision,
             f"span IoU@{k}": found.iou,
-            f"span recall in {CONTEXT} tokens": overlap(
-                _shown(catalogue.within(chunks, CONTEXT), catalogue), wanted
-            ).recall,
+            f"span recall in {CONTEXT} tokens": overlap(catalogue.shown_within(chunks, CONTEXT), wanted).recall,
         }
     return values
 
@@ -137,13 +135,6 @@ def _wanted(task: Task, catalogue: Catalogue) -> Places:
         if span is not None:
             wanted.setdefault(gold.path, []).append(span)
     return wanted
-
-
-def _shown(chunks: Iterable[int], catalogue: Catalogue) -> Places:
-    shown: dict[str, list[Span]] = {}
-    for id_ in chunks:
-        shown.setdefault(catalogue.chunks[id_].path, []).append(catalogue.span(id_))
-    return shown
 
 
 def _texts(chunks: Sequence[int], texts: Sequence[str], catalogue: Catalogue) -> list[str]:

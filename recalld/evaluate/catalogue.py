@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from recalld.evaluate.corpus import Corpus
-from recalld.evaluate.metrics.spans import Span
+from recalld.evaluate.metrics.spans import Places, Span
 from recalld.evaluate.tasks import Gold, Task
 from recalld.store.rows import HeldChunk
 
@@ -35,10 +35,24 @@ class Catalogue:
         """Return how many tokens chunks are together."""
         return sum(self.chunks[id_].tokens for id_ in chunk_ids if id_ in self.chunks)
 
-    def within(self, chunk_ids: Sequence[int], tokens: int) -> list[int]:
-        """Return the first chunks that fit into a budget of tokens together."""
-        totals = accumulate(self.chunks[id_].tokens for id_ in chunk_ids)
-        return [id_ for id_, total in zip(chunk_ids, totals, strict=True) if total <= tokens]
+    def shown(self, chunk_ids: Iterable[int]) -> Places:
+        """Return the characters of documents that chunks show."""
+        shown: dict[str, list[Span]] = {}
+        for id_ in chunk_ids:
+            shown.setdefault(self.chunks[id_].path, []).append(self.span(id_))
+        return shown
+
+    def shown_within(self, chunk_ids: Iterable[int], tokens: int) -> Places:
+        """Return what chunks show in so many tokens; the last one is cut where they end."""
+        shown: dict[str, list[Span]] = {}
+        for id_ in chunk_ids:
+            chunk, (start, end) = self.chunks[id_], self.span(id_)
+            share = min(1.0, tokens / chunk.tokens)
+            shown.setdefault(chunk.path, []).append((start, start + round(share * (end - start))))
+            tokens -= chunk.tokens
+            if tokens <= 0:
+                break
+        return shown
 
     def span(self, chunk_id: int) -> Span:
         """Return the characters of its document that a chunk is."""

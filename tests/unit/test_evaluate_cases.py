@@ -51,12 +51,13 @@ def test_passages_are_measured_by_characters() -> None:
     assert INDEX.relevant(by_line) == {A2}
 
 
-def test_a_budget_of_context_is_counted_in_tokens() -> None:
-    index = catalogue({"a.md": ["one", "two", "three"]}, tokens=400)
-    assert index.within([1, 2, 3], 1_000) == [1, 2]
-    one = task(gold=[{"path": "a.md", "span": [10, 15]}])
+def test_a_budget_of_context_cuts_the_last_passage() -> None:
+    index = catalogue({"a.md": ["one", "two", "three", "four"]}, tokens=400)
+    # Characters 0 to 3, 5 to 8, and of "three", from 10 to 15, the half that is left: 2 characters of 5, rounded.
+    assert index.shown_within([1, 2, 3, 4], 1_000) == {"a.md": [(0, 3), (5, 8), (10, 12)]}
+    one = task(gold=[{"path": "a.md", "span": [10, 14]}])
     found = judge(one, "test", observation(retrieved=[1, 2, 3]), index, 3).ranked[Stage.ADMITTED]
-    assert (found["span recall@3"], found["span recall in 1000 tokens"]) == (1.0, 0.0)
+    assert (found["span recall@3"], found["span recall in 1000 tokens"]) == (1.0, 0.5)
 
 
 def test_an_answer_is_right_by_gold_and_by_what_it_leaves_out() -> None:
