@@ -223,7 +223,7 @@ class RecallSettings(Section):
 
     mode: Mode = Mode.RERANK
     """Dense, lexical, hybrid or rerank, unless the request says."""
-    candidates: Annotated[int, Field(ge=1, le=1_000)] = 50
+    candidates: Annotated[int, Field(ge=1, le=1_000)] = 100
     """Taken from each leg."""
     rrf_k: Annotated[int, Field(ge=1)] = 60
     """Reciprocal rank fusion constant."""
