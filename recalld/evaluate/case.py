@@ -40,8 +40,9 @@ def judge(task: Task, condition: str, observation: Observation, catalogue: Catal
     """Measure what a condition did with a task; ``k`` is how many places are looked at.
 
     An answer is *right* where gold is among the first k documents served (or, where a task names texts alone, all that
-    are required), and nothing stale or forbidden is served at all; where nothing can be known, right is to serve
-    nothing. The *decision* is exact where moreover the first document served is gold.
+    are required), and nothing stale or forbidden is served at all. Where nothing can be known, right is to serve
+    nothing; where a task only forbids, silence is as right as anything clean. The *decision* is exact where moreover
+    the first document served is gold.
     """
     documents = {stage: catalogue.documents(ids) for stage, ids in observation.stages.items()}
     ranked = {
@@ -88,9 +89,10 @@ def _answered(task: Task, observation: Observation, served: Sequence[str], catal
         return values | {"false confident": 1.0 - silent, "right": silent, "decision": silent} | unsupported
     found = _found(task, chunks, served, catalogue)
     clean = not found.stale and not found.forbidden
-    right = clean and (bool(task.paths & set(served[:k])) if task.gold else bool(served) and found.required == 1.0)
+    right = clean and (bool(task.paths & set(served[:k])) if task.gold else found.required == 1.0)
     first = bool(served) and served[0] in task.paths
-    values["false abstain"] = float(not served)
+    if task.gold or task.required:
+        values["false abstain"] = float(not served)
     values |= {"right": float(right), "decision": float(right and (first or not task.gold))}
     if task.gold:
         values |= _sources(task, served)

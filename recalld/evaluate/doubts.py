@@ -79,7 +79,7 @@ def doubts(tasks: Sequence[Task], corpus: Corpus) -> list[Doubt]:
 
 
 def _without_gold(task: Task, known: _Known) -> Iterator[Doubt]:
-    if task.answerable and not task.gold and not task.required:
+    if task.answerable and not (task.gold or task.required or task.forbidden):
         yield _error(
             task, "no-gold", "nothing tells a right answer", "name its gold, or set answerable to false if it has none"
         )

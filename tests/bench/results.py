@@ -163,10 +163,11 @@ def page(found: Mapping[str, Any]) -> str:
         manifest = one["manifest"]
         documents, chunks = manifest["index"]["documents"], manifest["index"]["chunks"]
         lines += [f"## {name}", "", f"{manifest['tasks']['count']} tasks, {documents} documents, {chunks} chunks."]
-        lines += ["", *(f"{note[0].upper()}{note[1:]}." for note in one["notes"]), ""]
+        lines += [*(f"{note[0].upper()}{note[1:]}." for note in one["notes"]), ""]
         lines += _table(one)
         if any(one["categories"]["+trust"]) and len(one["categories"]["+trust"]) > 1:
             lines += ["", *_categories(one)]
+        lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
 

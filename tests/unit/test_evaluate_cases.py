@@ -80,6 +80,14 @@ def test_required_texts_stand_for_gold_where_there_is_none() -> None:
     assert (half["right"], half["required recalled"]) == (0.0, 0.5)
 
 
+def test_what_only_forbids_is_right_in_silence() -> None:
+    forbids = task(gold=[], forbidden=["beta"])
+    assert case(forbids, observation(retrieved=[A1], answered=[])).answered["right"] == 1.0
+    assert case(forbids, observation(retrieved=[A1])).answered["right"] == 1.0
+    assert case(forbids, observation(retrieved=[B])).answered["right"] == 0.0
+    assert "false abstain" not in case(forbids, observation(retrieved=[B])).answered
+
+
 def test_silence_is_right_only_where_nothing_can_be_known() -> None:
     unknown = task(gold=[], answerable=False)
     silent = observation(retrieved=[A1], answered=[])

@@ -25,7 +25,7 @@ from recalld.evaluate.tasks import Task
 from recalld.evaluate.workbench import Workbench
 
 CONDITIONS = (DENSE, HYBRID, LATE)
-METRICS = ("hit@5", "MRR")
+METRICS = ("hit@5", "MRR", "passage hit@5", "span recall@5")
 LEAST_PAIRS = 16
 
 
@@ -112,13 +112,20 @@ def pairs_of(task: Task, catalogue: Catalogue) -> list[Pair]:
 
 
 def effects(before: Run, after: Run, seed: int) -> list[Effect]:
-    """Compare two runs of the same tasks, on what was admitted."""
+    """Compare two runs of the same tasks, on what was admitted; metrics of passages where tasks name them."""
     found: list[Effect] = []
     for condition in before.cases:
         for metric in METRICS:
             old, new = (
-                [case.ranked[Stage.ADMITTED][metric] for case in one.cases[condition]] for one in (before, after)
+                [
+                    case.ranked[Stage.ADMITTED][metric]
+                    for case in one.cases[condition]
+                    if metric in case.ranked[Stage.ADMITTED]
+                ]
+                for one in (before, after)
             )
+            if not old:
+                continue
             changed = difference(new, old, seed)
             found.append(Effect(condition, metric, sum(old) / len(old), sum(new) / len(new), changed))
     return found

@@ -84,9 +84,12 @@ def _sentence_transformer(base: Path, directory: Path) -> Any:
     import torch
     from sentence_transformers import SentenceTransformer, models
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+    from transformers.utils import logging
 
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     bert = BertModel(BertConfig(**_SHAPE), add_pooling_layer=False)
-    state = {name: torch.from_numpy(value) for name, value in weights.read(base / "model.onnx").items()}
+    state = {name: torch.tensor(value) for name, value in weights.read(base / "model.onnx").items()}
     bert.load_state_dict(state, strict=True)
     bert.save_pretrained(directory)
     tokenizer = PreTrainedTokenizerFast(
@@ -94,7 +97,9 @@ def _sentence_transformer(base: Path, directory: Path) -> Any:
         cls_token="[CLS]", mask_token="[MASK]",
     )  # fmt: skip
     tokenizer.save_pretrained(directory)
-    transformer = models.Transformer(str(directory), max_seq_length=TOKEN_LIMIT)
+    transformer = models.Transformer(
+        str(directory), max_seq_length=TOKEN_LIMIT, model_args={"add_pooling_layer": False}
+    )
     return SentenceTransformer(modules=[transformer, models.Pooling(_SHAPE["hidden_size"], "mean")], device="cpu")
 
 
@@ -114,13 +119,13 @@ def _fit(model: Any, pairs: Sequence[Pair], schedule: Schedule, progress: Callab
         lost = []
         for batch in batches:
             sides = ([pair.query for pair in batch], [pair.passage for pair in batch])
-            value = loss([model.tokenize(side) for side in sides], None)
+            value = loss([model.preprocess(side) for side in sides], None)
             value.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             rate.step()
             optimizer.zero_grad()
-            lost.append(float(value))
+            lost.append(value.item())
             done += 1
             progress(done, steps)
         means.append(sum(lost) / len(lost))

@@ -29,6 +29,7 @@ UNSERVED = {
     "authority_hierarchy": "whose word weighs more is to be concluded by who reads",
 }
 """Tracks that are not expected of a memory of documents, and why."""
+_CONCLUDED = "what must be mentioned stands in no fact: it is to be concluded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def _tasks(timeline: Mapping[str, Any], facts: Sequence[Fact]) -> Iterator[tuple
             as_of=at,
             scope=f"{folder}/*",
             category=track,
-            unserved=UNSERVED.get(track, ""),
+            unserved=UNSERVED.get(track, "") or ("" if gold or truth["must_not_mention"] else _CONCLUDED),
         )
         yield task, len(truth["must_mention"]) - len(wanted)
 
