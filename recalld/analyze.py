@@ -195,6 +195,11 @@ class Analyzer:
         _count(frequencies, path, PATH_WEIGHT)
         return Postings(frequencies, sum(frequencies.values()))
 
+    def words(self, text: str) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the words and identifiers of a text that are no stopwords, each once, with their terms."""
+        telling = dict.fromkeys(run for run in _runs(text) if run.casefold() not in STOPWORDS)
+        return [(run, _terms(run)) for run in telling]
+
     def query(self, text: str) -> list[str]:
         """Return a query's terms, each once, in the order they stand.
 

@@ -1,0 +1,37 @@
+"""The nouns of procedural memory: what is to be checked, and what somebody is about to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Guardrail:
+    """Something to check before an act: a lesson, or a section of a rule.
+
+    ``check`` is the line that is shown; ``scope`` are globs of the files that it is about, none for all; ``weight`` is
+    what its source counts against others.
+    """
+
+    id: str
+    title: str
+    check: str
+    text: str = ""
+    tags: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What an agent is about to do, as far as it is known: its tool, the file, the command, and words about it."""
+
+    text: str = ""
+    tool: str = ""
+    path: str = ""
+    command: str = ""
+
+    @property
+    def words(self) -> str:
+        """All that it says of itself, the tool's name left out."""
+        return "\n".join(part for part in (self.text, self.command, self.path) if part)

@@ -1,0 +1,116 @@
+"""Which guardrails apply to an act: words weighed by how rare they are among guardrails, and a gate that keeps the rest
+silent. Pure, and quick: words lead to guardrails through an index that is made once.
+
+A guardrail fires where it shares enough distinctive words with the act. A word that many guardrails have is none; one
+that stands in a guardrail's title, check or tags counts twice what it counts in its text; one that no other guardrail
+has counts 1, whatever the number of guardrails. Harmless acts are never matched (:mod:`recalld.lessons.act`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from recalld.analyze import Analyzer
+from recalld.lessons.act import is_harmless
+from recalld.lessons.guardrail import Action, Guardrail
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What it takes to fire. The defaults were chosen on the half ``tune`` of ``tests/data/preflight``.
+
+    ``shared`` distinctive words at least, ``weight`` of them together, none of which more than ``common`` of all
+    guardrails have (or two of them, where there are few); a word of the ``text`` alone counts so much. At most ``most``
+    guardrails are told of.
+    """
+
+    shared: int = 3
+    weight: float = 1.43
+    common: float = 0.15
+    text: float = 0.5
+    most: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A guardrail that applies, the act's words that it shares, weightiest first, and how sure that is (0 to 1)."""
+
+    guardrail: Guardrail
+    shared: tuple[str, ...]
+    confidence: float
+
+
+class Matcher:
+    """The guardrails of one memory, ready to be matched with acts."""
+
+    def __init__(self, guardrails: Sequence[Guardrail], gate: Gate | None = None) -> None:
+        self._guardrails = list(guardrails)
+        self._gate = gate or Gate()
+        self._analyzer = Analyzer()
+        self._postings = self._index()
+
+    def match(self, action: Action) -> list[Firing]:
+        """Return the guardrails that apply to an act, surest first; none for one that can do no harm."""
+        if is_harmless(action):
+            return []
+        found: dict[int, dict[str, tuple[float, str]]] = {}
+        for word, terms in self._analyzer.words(action.words):
+            for number, (weight, term) in self._best(terms).items():
+                found.setdefault(number, {}).setdefault(term, (weight, word))
+        fired = [self._firing(number, list(shared.values())) for number, shared in found.items()]
+        applying = [one for one in fired if one is not None and _in_scope(one.guardrail, action)]
+        return sorted(applying, key=lambda one: -one.confidence)[: self._gate.most]
+
+    def _best(self, terms: Sequence[str]) -> dict[int, tuple[float, str]]:
+        """Return the weightiest term of one word for each guardrail that has any of them."""
+        best: dict[int, tuple[float, str]] = {}
+        for term in terms:
+            for number, weight in self._postings.get(term, ()):
+                if number not in best or best[number][0] < weight:
+                    best[number] = (weight, term)
+        return best
+
+    def _firing(self, number: int, shared: list[tuple[float, str]]) -> Firing | None:
+        gate, guardrail = self._gate, self._guardrails[number]
+        total = guardrail.weight * sum(weight for weight, _ in shared)
+        if len(shared) < gate.shared or total < gate.weight:
+            return None
+        words = tuple(word for _, word in sorted(shared, key=lambda one: -one[0]))
+        return Firing(guardrail, words, total / (total + gate.weight))
+
+    def _index(self) -> dict[str, list[tuple[int, float]]]:
+        heads = [self._terms(f"{one.title}\n{one.check}\n{' '.join(one.tags)}") for one in self._guardrails]
+        texts = [self._terms(one.text) for one in self._guardrails]
+        frequency = Counter(term for head, text in zip(heads, texts, strict=True) for term in head | text)
+        count = len(self._guardrails)
+        limit = max(2.0, self._gate.common * count)
+        postings: dict[str, list[tuple[int, float]]] = {}
+        for number, (head, text) in enumerate(zip(heads, texts, strict=True)):
+            for term in head | text:
+                if frequency[term] <= limit:
+                    rarity = _rarity(frequency[term], count)
+                    postings.setdefault(term, []).append((number, rarity * (1.0 if term in head else self._gate.text)))
+        return postings
+
+    def _terms(self, text: str) -> frozenset[str]:
+        return frozenset(term for _, terms in self._analyzer.words(text) for term in terms)
+
+
+def _rarity(frequency: int, count: int) -> float:
+    """Return BM25's inverse document frequency as a share of what a term of one guardrail has."""
+
+    def idf(times: int) -> float:
+        return math.log(1 + (count - times + 0.5) / (times + 0.5))
+
+    return idf(frequency) / idf(1)
+
+
+def _in_scope(guardrail: Guardrail, action: Action) -> bool:
+    """Tell whether the act's file is one that the guardrail is about; what names no file may be about any."""
+    if not guardrail.scope or not action.path:
+        return True
+    return any(fnmatchcase(action.path, glob) for glob in guardrail.scope)
