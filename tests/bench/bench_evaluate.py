@@ -29,7 +29,7 @@ from recalld.trust.verdict import Moment
 from tests.bench.corpora import DATA, peps
 from tests.bench.figure import Figure, median, report
 
-TASKS, DOCUMENTS, HITS = 1_000, 290, 10
+TASKS, DOCUMENTS, HITS = 1_000, 365, 10
 ROUNDS, SEED = 3, 0
 BAR = 1.3
 
