@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from recalld.cli import output
 from recalld.cli.command import Invocation
 from recalld.cli.running import Assignments, flags_of
-from recalld.errors import UsageError
+from recalld.errors import NotFoundError, RefusedError, StateHeldError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,7 +56,7 @@ Conditions = Annotated[
 Split = Annotated[str | None, typer.Option("--split", metavar="HALF", help="Only the questions of `tune` or `report`.")]
 K = Annotated[int, typer.Option("-k", min=1, max=100, help="Places that are looked at.")]
 Hits = Annotated[int, typer.Option("--hits", min=1, max=100, help="Passages that an answer may have.")]
-Seed = Annotated[int, typer.Option("--seed", help="Draws probe questions and resamples.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="What is drawn by lot is drawn by it.")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where runs are kept, a fresh folder each.")]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML and no pictures.")]
 RunFolder = Annotated[
@@ -100,8 +100,10 @@ async def run(
     chosen = chosen_tasks(tasks, split)
     setup = setup_of(cli, assignments)
     report = None if no_report else _report()
+    records.require(out)
     at = datetime.now(UTC)
     documents = await corpus_of(corpus, tasks)
+    _warn(chosen, documents)
     async with open_workbench(quiet=cli.as_json) as bench:
         done = await evaluate(bench, setup, documents, chosen, plan, at)
     folder = records.fresh_folder(out, at)
@@ -115,6 +117,20 @@ async def run(
     return 0
 
 
+def _warn(tasks: Sequence[Task], corpus: Corpus) -> None:
+    """Tell on stderr what makes scores lower than the memory is."""
+    console = output.console(err=True)
+    impossible = [task.id for task in tasks if task.gold and not task.paths & corpus.files.keys()]
+    if impossible:
+        few = ", ".join(impossible[:5])
+        console.print(
+            f"[yellow]{len(impossible)} tasks have gold that is not there[/] ({output.plain(few)}): see `check`"
+        )
+    if corpus.left_out:
+        first, why = next(iter(corpus.left_out.items()))
+        console.print(f"[yellow]{len(corpus.left_out)} files are left out[/], {output.plain(first)} ({why}) and so on")
+
+
 def explain(cli: Invocation, task: Annotated[str, typer.Argument(metavar="ID")], run: RunFolder = None) -> int:
     """Tell what became of one question at every rung and stage, and where it was lost."""
     from recalld.evaluate import records
@@ -123,7 +139,7 @@ def explain(cli: Invocation, task: Annotated[str, typer.Argument(metavar="ID")],
     record = records.read(run or records.newest(RUNS))
     known = {one.id: one for one in read_tasks(record.folder / records.TASKS)}
     if task not in known:
-        raise UsageError(
+        raise NotFoundError(
             f"{record.folder} has no task {task}", suggestion=f"there are {', '.join(list(known)[:5])}, ..."
         )
     rows = {name: cases[task] for name, cases in record.cases.items() if task in cases}
@@ -143,6 +159,7 @@ def compare(
     """Compare two runs question by question, and tell change from noise."""
     from recalld.evaluate import records
     from recalld.evaluate.comparison import compare as compared
+    from recalld.evaluate.tables import chance
 
     found = compared(records.read(first), records.read(second), seed)
     if cli.as_json:
@@ -158,7 +175,7 @@ def compare(
         table.add_row(
             output.plain(row.condition), row.metric, f"{row.before:.3f}", f"{row.after:.3f}",
             f"{mark}{row.difference.value:+.3f}[/]", f"{row.difference.low:+.3f} to {row.difference.high:+.3f}",
-            str(row.difference.count), f"{row.difference.chance:.3f}",
+            str(row.difference.count), chance(row.difference.chance),
         )  # fmt: skip
     console.print(table)
     for name, lost in found.lost.items():
@@ -230,12 +247,24 @@ def _report() -> Any:
     return report
 
 
-def open_workbench(*, quiet: bool, lines: bool = False) -> AbstractAsyncContextManager[Workbench]:
-    """Open the workbench, with progress on stderr; where that is no terminal, ``lines`` has it told line by line."""
+@asynccontextmanager
+async def open_workbench(*, quiet: bool, lines: bool = False) -> AsyncIterator[Workbench]:
+    """Open the workbench, with progress on stderr; where that is no terminal, ``lines`` has it told line by line.
+
+    Raises RefusedError while another evaluation has it.
+    """
     from recalld.evaluate.workbench import workbench
     from recalld.settings import default_cache_dir
 
-    return workbench(default_cache_dir(), _progress(quiet, lines))
+    async with AsyncExitStack() as stack:
+        try:
+            bench = await stack.enter_async_context(workbench(default_cache_dir(), _progress(quiet, lines)))
+        except StateHeldError as error:
+            raise RefusedError(
+                f"another evaluation is running: {error.message}",
+                suggestion="wait for it, or give this one another cache with XDG_CACHE_HOME",
+            ) from error
+        yield bench
 
 
 def _progress(quiet: bool, lines: bool) -> Progress:
@@ -297,7 +326,8 @@ def show(done: Run, folder: Path, *, reported: bool) -> None:
     for name, why in done.missing.items():
         console.print(f"[yellow]{output.plain(name)} was left out[/]: {output.plain(why)}")
     if TRUST in done.cases and done.manifest["calibration"].get("none"):
-        console.print(f"[yellow]not calibrated[/]: {output.plain(done.manifest['calibration']['none'])}")
+        why = output.plain(done.manifest["calibration"]["none"])
+        console.print(f"[yellow]not calibrated[/], so +trust never abstains: {why}")
     console.print(f"\n{output.plain(str(folder / 'report.html') if reported else str(folder))}")
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Iterable
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +32,8 @@ PROPOSE_EXAMPLES = """
 recall evaluate propose ~/notes questions.jsonl
 recall evaluate propose ~/notes questions.jsonl --count 50 --yes
 """
+SHOWN = 60
+"""Characters of an id that are shown."""
 SKIP, STOP = "-", "."
 _KEYS = f"[dim]Enter takes it, {SKIP} leaves it, {STOP} stops; anything else is your own question[/]"
 
@@ -59,7 +63,7 @@ def _show(asked: list[Task], found: list[Doubt]) -> None:
         for doubt in found:
             colour = "red" if doubt.severity == "error" else "yellow"
             table.add_row(
-                output.plain(doubt.task),
+                output.plain(_short(doubt.task)),
                 f"[{colour}]{doubt.code}[/]",
                 output.plain(doubt.message),
                 output.plain(doubt.hint),
@@ -71,7 +75,11 @@ def _show(asked: list[Task], found: list[Doubt]) -> None:
         f"{len(asked)} tasks, {unknown} that cannot be known; {errors} errors, {len(found) - errors} warnings"
     )
     if not unknown:
-        console.print("[yellow]none of them cannot be known[/]: how often it is sure for nothing will not be measured")
+        console.print("[yellow]all are answerable[/]: add some that it cannot know, to see whether it says so")
+
+
+def _short(id_: str) -> str:
+    return " ".join(id_.split())[:SHOWN]
 
 
 def import_(
@@ -92,7 +100,11 @@ def import_(
     for note in found.notes:
         output.say(note)
     asked = f"{len(found.tasks)} tasks on {len(found.documents)} documents in {folder}"
-    output.say(asked if found.documents else f"{len(found.tasks)} tasks in {folder}; their documents are yours to name")
+    output.say(
+        asked
+        if found.documents
+        else f"{len(found.tasks)} tasks in {folder}; name the folder of their documents with --corpus"
+    )
     return 0
 
 
@@ -100,7 +112,7 @@ def propose(
     cli: Invocation,
     corpus: Annotated[Path, typer.Argument(metavar="DIR", help="The documents to ask about.")],
     tasks: Annotated[Path, typer.Argument(metavar="FILE", help="The task file; what is taken is added to it.")],
-    count: Annotated[int, typer.Option("--count", min=1, help="Questions to take.")] = 20,
+    number: Annotated[int, typer.Option("--count", min=1, help="Questions to take.")] = 20,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Take them as they are, without asking.")] = False,
     seed: Seed = 0,
 ) -> int:
@@ -119,14 +131,13 @@ def propose(
     ids = {task.id for task in known}
     taken: list[Task] = []
     for task in _as_they_are(offered) if yes else _asked(offered):
-        if task.id in ids:
-            continue
-        _add(tasks, task)
-        taken.append(task)
-        if len(taken) == count:
+        taken.append(_add(tasks, task, ids))
+        if len(taken) == number:
             break
+    else:
+        typer.echo("that is all: there are no more passages to ask for", err=True)
     if not yes and taken:
-        taken += _unknowable(tasks, len(known) + len(taken))
+        taken += _unknowable(tasks, ids)
     if cli.as_json:
         typer.echo(json.dumps({"file": str(tasks), "added": [task.model_dump(mode="json") for task in taken]}))
     else:
@@ -144,27 +155,40 @@ def _asked(offered: Iterable[Proposal]) -> Iterable[Task]:
     for proposal in offered:
         console.print(f"\n[bold]{output.plain(proposal.place)}[/]\n{output.plain(proposal.passage)}\n")
         console.print(f"[cyan]{output.plain(proposal.task.query)}[/]\n{_KEYS}")
-        said = typer.prompt(">", default="", show_default=False).strip()
+        said = _said()
         if said == STOP:
             return
         if said != SKIP:
             yield proposal.task.model_copy(update={"query": said, "category": ""} if said else {})
 
 
-def _unknowable(path: Path, number: int) -> list[Task]:
+def _unknowable(path: Path, ids: set[str]) -> list[Task]:
     from recalld.evaluate.tasks import Task
 
     output.say("\nNow some that your memory cannot know, so that it can be seen whether it says so. Enter alone ends.")
     found: list[Task] = []
-    while said := typer.prompt(">", default="", show_default=False).strip():
-        found.append(Task(id=f"unknown-{number + len(found) + 1}", query=said, answerable=False))
-        _add(path, found[-1])
+    while (said := _said()) and said != STOP:
+        if said != SKIP:
+            found.append(_add(path, Task(id="unknown", query=said, answerable=False), ids))
     return found
 
 
-def _add(path: Path, task: Task) -> None:
+def _said() -> str:
+    """Return what the person types; bytes that are no text are shown as such, not kept."""
+    said: str = typer.prompt(">", default="", show_default=False)
+    return said.strip().encode("utf-8", "replace").decode("utf-8")
+
+
+def _add(path: Path, task: Task, ids: set[str]) -> Task:
+    """Add a task to a file, on a line and under an id of its own, and return it."""
+    numbered = (task.id if number == 1 else f"{task.id}-{number}" for number in count(1))
+    task = task.model_copy(update={"id": next(id_ for id_ in numbered if id_ not in ids)})
+    ids.add(task.id)
     try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(f"{task.model_dump_json(exclude_defaults=True)}\n")
+        with path.open("a+b") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+            before = b"" if file.read(1) in (b"", b"\n") else b"\n"
+            file.write(before + f"{task.model_dump_json(exclude_defaults=True)}\n".encode())
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}", suggestion="name another file") from error
+    return task

@@ -46,7 +46,7 @@ recall evaluate embedders --tasks questions.jsonl --corpus ~/notes --embedder mi
 FINETUNE_EXAMPLES = "recall evaluate finetune ~/models/notes --tasks questions.jsonl --corpus ~/notes --epochs 3"
 DEFAULT_GRID = ("ingest.policy=sections,sentences,fixed", "embed.model=minilm,hashing")
 DEFAULT_CONDITIONS = "lexical,dense,hybrid,hybrid+late-interaction"
-SHOWN = 20
+SHOWN, MOST = 20, 100
 
 Vary = Annotated[
     list[str] | None,
@@ -78,10 +78,12 @@ async def ablate(
 
     Chunk policy and embedder without --vary. What was stopped goes on where it was when the same command is run again.
     """
-    from recalld.evaluate import ablation
+    from recalld.evaluate import ablation, records
 
     grid = ablation.Grid(_varied(vary or DEFAULT_GRID), chosen_conditions(conditions), _numbers(ks), hits, seed)
     chosen = chosen_tasks(tasks, None)
+    ablation.require(chosen, by, grid.ks)
+    records.require(out / "ablations")
     documents = await corpus_of(corpus, tasks)
 
     def setup(values: Mapping[str, str]) -> Any:
@@ -113,8 +115,7 @@ def _show_ablation(found: Ablation) -> None:
     console.print(table)
     if len(found.rows) > SHOWN:
         console.print(f"[dim]and {len(found.rows) - SHOWN} more: --json has them all[/]")
-    first = ", ".join([*(f"{key}={value}" for key, value in found.base.settings.items()), found.base.condition])
-    console.print(f"the first is {output.plain(first)}; {found.rows[0].difference.count} tasks in the report half")
+    console.print(f"against the first of its condition; {found.rows[0].difference.count} tasks in the report half")
 
 
 async def embedders(
@@ -132,6 +133,7 @@ async def embedders(
 
     if not no_report:
         report.require()
+    records.require(out / "embedders")
     chosen = chosen_tasks(tasks, None)
     documents = await corpus_of(corpus, tasks)
     setup, at = setup_of(cli, assignments), datetime.now(UTC)
@@ -223,13 +225,14 @@ def _show_tuned(found: Tuned) -> None:
 
 
 def _varied(given: Sequence[str]) -> dict[str, list[str]]:
-    found = {
-        key: [part.strip() for part in values.split(",") if part.strip()] for key, values in pairs(list(given)).items()
-    }
+    found: dict[str, list[str]] = {}
+    for one in given:
+        for key, values in pairs([one]).items():
+            found.setdefault(key, []).extend(part.strip() for part in values.split(",") if part.strip())
     empty = [key for key, values in found.items() if not values]
     if empty:
         raise UsageError(f"--vary {empty[0]}: no values", suggestion="write --vary ingest.chunk_tokens=100,200")
-    return found
+    return {key: list(dict.fromkeys(values)) for key, values in found.items()}
 
 
 def _numbers(text: str) -> list[int]:
@@ -237,6 +240,6 @@ def _numbers(text: str) -> list[int]:
         found = sorted({int(part) for part in text.split(",")})
     except ValueError:
         found = []
-    if not found or found[0] < 1:
-        raise UsageError(f"--ks {text}: not numbers from 1", suggestion="write --ks 1,5,10")
+    if not found or found[0] < 1 or found[-1] > MOST:
+        raise UsageError(f"--ks {text}: not numbers from 1 to {MOST}", suggestion="write --ks 1,5,10")
     return found

@@ -11,15 +11,20 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from importlib import metadata
 from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
+from recalld.embed.model_folder import is_folder
+from recalld.embed.sentence_model import sha256_of
 from recalld.errors import ConfigError, UsageError
-from recalld.evaluate.case import Case
+from recalld.evaluate.case import CONTEXT, NDCG_AT, Case
 from recalld.evaluate.corpus import Corpus
-from recalld.evaluate.manifest import Setup
+from recalld.evaluate.manifest import Setup, commit
 from recalld.evaluate.metrics.ranking import hit_at, recall_at
 from recalld.evaluate.metrics.sampling import Difference, difference
 from recalld.evaluate.observation import Stage
@@ -63,7 +68,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A cell's mean on each half, and on the ``report`` half its difference to the first cell."""
+    """A cell's mean on each half, and on the ``report`` half its difference to the first cell of its condition."""
 
     cell: Cell
     tune: float
@@ -79,6 +84,9 @@ class Ablation:
     base: Cell
     rows: Sequence[Row]
 
+
+_CELL = TypeAdapter(Cell)
+SPANS = ("span recall", "span precision", "span IoU")
 
 SetupOf = Callable[[Values], Setup]
 """Makes the settings of a combination. Raises ConfigError for a key or value that is none."""
@@ -99,21 +107,30 @@ async def ablate(
     """
     combinations = grid.combinations()
     setups = [setup_of(values) for values in combinations]
+    places = [
+        {name: folder / f"{_name(setup, name, grid, corpus, tasks)}.json" for name in grid.conditions}
+        for setup in setups
+    ]
+    held = {place: read(place) for names in places for place in names.values() if place.exists()}
     cells: list[Cell] = []
-    for number, (values, setup) in enumerate(zip(combinations, setups, strict=True)):
+    for number, (values, setup, names) in enumerate(zip(combinations, setups, places, strict=True)):
         workbench.progress("combinations", number, len(combinations))
-        names = {name: folder / f"{_name(setup, name, grid, corpus, tasks)}.json" for name in grid.conditions}
-        missing = [name for name in grid.conditions if not names[name].exists()]
-        if missing:
-            plan = Plan(missing, max(grid.ks), max(grid.hits, max(grid.ks)), grid.seed)
-            done = await run(workbench, setup, corpus, tasks, plan, at)
-            for name, cases in done.cases.items():
-                chunks = done.manifest["index"]["chunks"]
-                _keep(names[name], Cell(values, name, _measured(cases, grid.ks), _median(cases), chunks))
-        held = [read(names[name]) for name in grid.conditions if names[name].exists()]
-        cells += [replace(cell, settings=values) for cell in held]
+        for name, place in names.items():
+            if place not in held:
+                held[place] = await _asked(workbench, setup, corpus, tasks, name, grid, at)
+                _keep(place, held[place])
+        cells += [replace(held[place], settings=values) for place in names.values()]
     workbench.progress("combinations", len(combinations), len(combinations))
     return cells
+
+
+async def _asked(
+    workbench: Workbench, setup: Setup, corpus: Corpus, tasks: Sequence[Task], name: str, grid: Grid, at: datetime
+) -> Cell:
+    plan = Plan([name], max(grid.ks), max(grid.hits, *grid.ks), grid.seed)
+    done = await run(workbench, setup, corpus, tasks, plan, at)
+    cases = done.cases[name]
+    return Cell({}, name, _measured(cases, grid.ks), _median(cases), done.manifest["index"]["chunks"])
 
 
 def judged(cells: Sequence[Cell], tasks: Sequence[Task], metric: str, seed: int) -> Ablation:
@@ -124,9 +141,23 @@ def judged(cells: Sequence[Cell], tasks: Sequence[Task], metric: str, seed: int)
     halves: Mapping[Half, frozenset[str]] = {
         half: frozenset(task.id for task in tasks if task.half == half) for half in ("tune", "report")
     }
-    base = cells[0]
-    rows = [_row(cell, base, halves, metric, seed) for cell in cells]
-    return Ablation(metric, base, sorted(rows, key=lambda row: -row.tune))
+    first: dict[str, Cell] = {}
+    rows = [_row(cell, first.setdefault(cell.condition, cell), halves, metric, seed) for cell in cells]
+    return Ablation(metric, cells[0], sorted(rows, key=lambda row: -row.tune))
+
+
+def require(tasks: Sequence[Task], metric: str, ks: Sequence[int]) -> None:
+    """Raise UsageError where an ablation could not be judged: to be asked before the work."""
+    for half in ("tune", "report"):
+        if not any(task.half == half and task.gold and not task.unserved for task in tasks):
+            raise UsageError(
+                f"the half `{half}` has no task with gold", suggestion="write more tasks, or set their `split`"
+            )
+    named = [*(f"{name}@{k}" for name in ("hit", "recall") for k in ks), "MRR", f"nDCG@{NDCG_AT}"]
+    passages = [f"{name}@{max(ks)}" for name in ("precision", "passage hit", *SPANS)]
+    known = [*named, *passages, f"span recall in {CONTEXT} tokens"]
+    if metric not in known:
+        raise UsageError(f"there is no metric {metric!r}", suggestion=f"there are {', '.join(known)}")
 
 
 def metrics(cells: Sequence[Cell]) -> list[str]:
@@ -137,9 +168,9 @@ def metrics(cells: Sequence[Cell]) -> list[str]:
 def read(path: Path) -> Cell:
     """Read a cell. Raises UsageError for a file that is none."""
     try:
-        return Cell(**json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise UsageError(f"{path} is damaged: {error}", suggestion="delete it, and run this again") from error
+        return _CELL.validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise UsageError(f"{path} is damaged", suggestion="delete it, and run this again") from error
 
 
 def _keep(path: Path, cell: Cell) -> None:
@@ -186,5 +217,21 @@ def _mean(values: Mapping[str, float]) -> float:
 
 
 def _name(setup: Setup, condition: str, grid: Grid, corpus: Corpus, tasks: Sequence[Task]) -> str:
-    parts: list[Any] = [setup.plain(), condition, sorted(grid.ks), grid.hits, grid.seed, corpus.digest, digest(tasks)]
+    code = [metadata.version("recalld"), commit(), _model(setup.embed.model)]
+    parts: list[Any] = [
+        *code,
+        setup.plain(),
+        condition,
+        sorted(grid.ks),
+        grid.hits,
+        grid.seed,
+        corpus.digest,
+        digest(tasks),
+    ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def _model(model: str) -> str:
+    """Return the sum of a model that is named by its folder, for another may come to lie there."""
+    file = Path(model).expanduser() / "model.onnx"
+    return sha256_of(file) if is_folder(model) and file.is_file() else model

@@ -29,7 +29,7 @@ class Catalogue:
 
     def newest_first(self) -> list[str]:
         """Return the documents by the time when their files were last changed, then by path."""
-        return sorted(self.by_path, key=lambda path: (-self._corpus.files[path][1].mtime_ns, path))
+        return [path for path in self._corpus.newest_first if path in self.by_path]
 
     def tokens(self, chunk_ids: Iterable[int]) -> int:
         """Return how many tokens chunks are together."""

@@ -44,6 +44,11 @@ class Corpus:
         lines = "".join(f"{hash_}  {path}\n" for path, hash_ in sorted(self.hashes.items()))
         return hashlib.sha256(lines.encode()).hexdigest()
 
+    @property
+    def newest_first(self) -> list[str]:
+        """The paths by the time when their files were last changed, then by themselves."""
+        return sorted(self.files, key=lambda path: (-self.files[path][1].mtime_ns, path))
+
     def text(self, path: str) -> str:
         """Return a file's text as it is indexed, with LF line ends."""
         return decode(self.files[path][0], Reporter(path))
@@ -66,13 +71,11 @@ async def read_corpus(root: Path) -> Corpus:
     try:
         await to_thread.run_sync(opened.open)
     except (RootGoneError, OSError) as error:
-        raise NotFoundError(f"there is no folder {root}", suggestion="name one with --corpus DIR") from error
+        raise NotFoundError(f"there is no folder {root}", suggestion="name a folder of documents") from error
     walk = await scan(opened, Rules(root), now_ns=time.time_ns)
     corpus = await to_thread.run_sync(_read_all, opened, walk.files)
     if not corpus.files:
-        raise UsageError(
-            f"{root} holds no file to remember", suggestion="name the folder of documents with --corpus DIR"
-        )
+        raise UsageError(f"{root} holds no file to remember", suggestion="name a folder of documents")
     return corpus
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 
 from recalld.evaluate.corpus import Corpus
@@ -94,7 +95,10 @@ def _without_gold(task: Task, known: _Known) -> Iterator[Doubt]:
 
 def _missing(task: Task, known: _Known) -> Iterator[Doubt]:
     for gold in task.gold:
-        if gold.path not in known.corpus.files:
+        if gold.path in known.corpus.left_out:
+            why = known.corpus.left_out[gold.path]
+            yield _error(task, "gold-missing", f"{gold.path} is left out: {why}", "the memory would not have it either")
+        elif gold.path not in known.corpus.files:
             yield _error(task, "gold-missing", f"there is no document {gold.path}", _nearest(gold.path, known.corpus))
     for path in task.stale:
         if path not in known.corpus.files:
@@ -110,6 +114,15 @@ def _outside(task: Task, known: _Known) -> Iterator[Doubt]:
             yield _error(task, "place-missing", f"{gold.path} has {len(text)} characters", "correct the span")
         if gold.lines and gold.lines[1] > text.count("\n") + 1:
             yield _error(task, "place-missing", f"{gold.path} has {text.count(chr(10)) + 1} lines", "correct the lines")
+
+
+def _unreachable(task: Task, known: _Known) -> Iterator[Doubt]:
+    if task.scope is not None and task.gold and not any(_fits(gold.path, task.scope) for gold in task.gold):
+        yield _error(task, "gold-out-of-scope", f"{task.scope} keeps all of its gold out", "correct the scope")
+
+
+def _fits(path: str, scope: str) -> bool:
+    return fnmatchcase(path, scope)
 
 
 def _texts(task: Task, known: _Known) -> Iterator[Doubt]:
@@ -172,7 +185,7 @@ def _twins(task: Task, known: _Known) -> Iterator[Doubt]:
 
 
 _RULES: tuple[Callable[[Task, _Known], Iterator[Doubt]], ...] = (
-    _without_gold, _missing, _outside, _texts, _undated, _leak, _unlike, _answered, _twins,
+    _without_gold, _missing, _unreachable, _outside, _texts, _undated, _leak, _unlike, _answered, _twins,
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -55,7 +56,12 @@ def manifest(
         "seed": seed,
         "code": {"version": metadata.version("recalld"), "commit": commit()},
         "settings": setup.plain(),
-        "corpus": {"sha256": corpus.digest, "files": len(corpus.files), "left_out": dict(corpus.left_out)},
+        "corpus": {
+            "sha256": corpus.digest,
+            "newest_first": hashlib.sha256("\n".join(corpus.newest_first).encode()).hexdigest(),
+            "files": len(corpus.files),
+            "left_out": dict(corpus.left_out),
+        },
         "tasks": {"sha256": digest(tasks), "count": len(tasks)},
         "embedder": {"name": bench.generation.embedder, "fingerprint": bench.generation.embedder_fingerprint},
         "generation": bench.generation.fingerprint,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from recalld.errors import ConfigError, NotFoundError, UsageError
@@ -16,6 +17,8 @@ from recalld.evaluate.run import Run
 from recalld.evaluate.tasks import Task, write_tasks
 
 MANIFEST, TASKS, CASES, SCORES = "manifest.json", "tasks.jsonl", "cases.jsonl", "scores.json"
+_PARTS = frozenset({"condition", "task", "right", "loss", "gold_rank", "documents", "ranked", "answered"})
+"""What a record of a case has at least."""
 SHOWN = 10
 """Documents of a stage that a record names."""
 
@@ -49,6 +52,18 @@ def fresh_folder(below: Path, at: datetime) -> Path:
     raise ConfigError(f"{below} holds a thousand runs of this second")
 
 
+def require(below: Path) -> None:
+    """Raise ConfigError where no run can be kept below a folder: to be asked before the work."""
+    try:
+        below.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=below):
+            pass
+    except OSError as error:
+        raise ConfigError(
+            f"cannot write {below}: {error.strerror}", suggestion="name another with --out DIR"
+        ) from error
+
+
 def write(folder: Path, run: Run, tasks: Sequence[Task]) -> None:
     """Write a run into its folder."""
     plan = {"conditions": list(run.plan.conditions), "k": run.plan.k, "hits": run.plan.hits, "missing": run.missing}
@@ -79,9 +94,13 @@ def read(folder: Path) -> Record:
     try:
         manifest, found = (json.loads((folder / name).read_text("utf-8")) for name in (MANIFEST, SCORES))
         cases: dict[str, dict[str, Mapping[str, Any]]] = {}
+        if not isinstance(manifest, dict) or not isinstance(found, dict):
+            raise TypeError("a file holds something else")
         for row in _rows(folder / CASES):
+            if not row.keys() >= _PARTS:
+                raise KeyError(*sorted(_PARTS - row.keys())[:1])
             cases.setdefault(row["condition"], {})[row["task"]] = row
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{folder} is damaged: {error}", suggestion="run the evaluation again") from error
     return Record(folder, manifest, found, cases)
 

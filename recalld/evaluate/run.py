@@ -13,6 +13,7 @@ from anyio import to_thread
 
 from recalld.embed.factory import make_embedder
 from recalld.embed.protocol import Embedder
+from recalld.errors import UsageError
 from recalld.evaluate.case import Case, judge
 from recalld.evaluate.catalogue import Catalogue
 from recalld.evaluate.conditions import CROSS, TRUST, Ladder
@@ -78,6 +79,8 @@ async def measured(
     """Ask the tasks of every rung that can be had, and measure what came of it."""
     missing = {name: why for name in plan.conditions if (why := ladder.missing(name))}
     names = [name for name in plan.conditions if name not in missing]
+    if not names:
+        raise UsageError(f"no rung is left to ask: {'; '.join(missing.values())}", suggestion="name others")
     cases = {name: await _ask(ladder, name, tasks, plan.k, progress) for name in names}
     return _concluded(plan, facts, cases, ladder.catalogue, missing)
 

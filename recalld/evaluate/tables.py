@@ -65,7 +65,7 @@ def comparisons(run: Run) -> Table:
             f"{found.difference.value:+.3f}",
             f"{found.difference.low:+.3f} to {found.difference.high:+.3f}",
             f"{found.difference.count}",
-            f"{found.difference.chance:.3f}",
+            chance(found.difference.chance),
         ]
         for found in run.comparisons
     ]
@@ -109,6 +109,11 @@ TABLES: tuple[Callable[[Run], Table], ...] = (
     ladder, comparisons, losses, answers, categories, unserved, stage_times,
 )  # fmt: skip
 """What a report shows, beside the ranking metrics by stage."""
+
+
+def chance(share: float) -> str:
+    """Return how often chance alone differs so much; of 2,000 random swaps none is less than 0.001."""
+    return "< 0.001" if share < 0.001 else f"{share:.3f}"
 
 
 def _right(run: Run, name: str, reason: str) -> str:

@@ -9,9 +9,19 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)  # fmt: skip
+from pydantic_core import ErrorDetails
 
-from recalld.errors import UsageError
+from recalld.errors import NotFoundError, UsageError
 
 _NAMED = 5
 """Faults that an error names."""
@@ -26,6 +36,7 @@ def _normal(value: Any) -> Any:
     return PurePosixPath(value).as_posix() if isinstance(value, str) and value else value
 
 
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 DocumentPath = Annotated[str, Field(min_length=1), BeforeValidator(_normal)]
 
 
@@ -72,8 +83,8 @@ class Task(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: Annotated[str, Field(min_length=1)]
-    query: Annotated[str, Field(min_length=1)]
+    id: Text
+    query: Text
     answerable: bool = True
     """False where the memory cannot know. A question to which it knows the answer "no" is answerable."""
     gold: tuple[Annotated[Gold, BeforeValidator(_gold)], ...] = ()
@@ -111,8 +122,14 @@ def read_tasks(path: Path) -> list[Task]:
     """Read a task file. Raises UsageError that names the lines that are no tasks, and ids that occur twice."""
     try:
         text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+    except FileNotFoundError:
+        raise NotFoundError(
+            f"there is no {path}", suggestion="`recall evaluate propose` writes tasks with you"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", suggestion="name a file of tasks") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8, from byte {error.start} on", suggestion="save it as UTF-8") from error
     tasks: list[Task] = []
     faults: list[str] = []
     seen: dict[str, int] = {}
@@ -122,7 +139,7 @@ def read_tasks(path: Path) -> list[Task]:
         try:
             task = Task.model_validate_json(line)
         except ValidationError as error:
-            faults.append(f"line {number}: {_worded(error)}")
+            faults.append(f"line {number}: {worded(error)}")
             continue
         if task.id in seen:
             faults.append(f"line {number}: the id {task.id} is that of line {seen[task.id]}")
@@ -156,7 +173,11 @@ def schema() -> dict[str, Any]:
     return plain
 
 
-def _worded(error: ValidationError) -> str:
-    fault = error.errors()[0]
+def worded(error: ValidationError) -> str:
+    """Say what is wrong with a task in words, the first two faults of it."""
+    return "; ".join(_fault(fault) for fault in error.errors()[:2])
+
+
+def _fault(fault: ErrorDetails) -> str:
     where = ".".join(map(str, fault["loc"]))
     return f"{where}: {fault['msg']}" if where else json.dumps(fault["msg"])[1:-1]

@@ -90,7 +90,7 @@ def test_a_task_is_explained(home: Path, first: Path) -> None:
     assert told["hybrid"]["loss"] == "answered wrongly"
     assert told["+trust"]["loss"] == "not lost"
     unknown = evaluate(home, "explain", "nosuch", "--run", first)
-    assert (unknown.exit_code, "has no task nosuch" in unknown.stderr) == (2, True)
+    assert (unknown.exit_code, "has no task nosuch" in unknown.stderr) == (1, True)
 
 
 def test_two_runs_are_compared(home: Path, first: Path) -> None:
@@ -156,6 +156,13 @@ def test_embedders_are_looked_at(home: Path) -> None:
         (("ablate", "--tasks", TASKS, "--corpus", MEMORY, "--vary", "ingest.chunk_tokens="), "no values"),
         (("ablate", "--tasks", TASKS, "--corpus", MEMORY, "--vary", "ingest.policy=psychic"), "ingest.policy"),
         (("ablate", "--tasks", TASKS, "--corpus", MEMORY, "--ks", "none"), "not numbers"),
+        (("--tasks", TASKS, "--corpus", MEMORY, "--seed", "-1"), "--seed"),
+        (("--tasks", TASKS, "--corpus", MEMORY, "--out", "/proc/x"), "cannot write /proc/x"),
+        (("embedders", "--tasks", TASKS, "--corpus", MEMORY, "--out", "/proc/x"), "cannot write /proc/x"),
+        (("ablate", "--tasks", TASKS, "--corpus", MEMORY, "--out", "/proc/x"), "cannot write /proc/x"),
+        (("ablate", "--tasks", TASKS, "--corpus", MEMORY, "--by", "nosuch"), "there is no metric 'nosuch'"),
+        (("ablate", "--tasks", TASKS, "--corpus", MEMORY, "--ks", "1000"), "from 1 to 100"),
+        (("import", "csv", TASKS, "/proc/x"), "query"),
         (("import", "csv", "/no/such/file", "out"), "there is no /no/such/file"),
         (("compare", "/no/run", "/no/run"), "holds no evaluation"),
     ],
@@ -183,3 +190,70 @@ def test_tasks_are_written_with_their_author(home: Path, tmp_path: Path) -> None
 
 def test_the_shipped_tasks_are_sound(home: Path) -> None:
     assert reply(home, "check", "--tasks", TASKS, "--corpus", MEMORY)["doubts"] == []
+
+
+def test_no_rung_to_ask_is_named(home: Path) -> None:
+    result = evaluate(
+        home, "--tasks", TASKS, "--corpus", MEMORY, "--out", home / "none", "--conditions", "+cross-encoder",
+        "--set", "embed.model=hashing",
+    )  # fmt: skip
+    assert (result.exit_code, "no rung is left" in result.stderr) == (2, True)
+    assert list((home / "none").iterdir()) == []
+
+
+def test_what_cannot_be_answered_is_told_beforehand(home: Path, tmp_path: Path) -> None:
+    tasks = tmp_path / "t.jsonl"
+    tasks.write_text(
+        '{"id": "a", "query": "what?", "gold": ["gone.md"]}\n{"id": "b", "query": "?", "gold": ["./a.md"]}\n'
+    )
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/a.md").write_text("A.\n")
+    (tmp_path / "memory/b.md").write_bytes(b"\x00\x01")
+    asked = ("--tasks", tasks, "--corpus", tmp_path / "memory", "--out", home / "told", "--conditions", "lexical")
+    result = evaluate(home, *asked, "--set", "embed.model=hashing", "--no-report")
+    assert result.exit_code == 0
+    assert "1 tasks have gold that is not there (a)" in result.stderr
+    assert "b.md (binary)" in result.stderr
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"tasks": 5}', "\xff"])
+def test_a_damaged_cell_is_named_before_the_work(home: Path, content: str, tmp_path: Path) -> None:
+    asked = ("ablate", "--tasks", TASKS, "--corpus", MEMORY, "--out", tmp_path, "--conditions", "lexical",
+             "--set", "embed.model=hashing", "--vary", "ingest.chunk_tokens=64")  # fmt: skip
+    reply(home, *asked)
+    [cell] = (tmp_path / "ablations").iterdir()
+    cell.write_text(content, "latin-1")
+    result = evaluate(home, *asked)
+    assert (result.exit_code, "is damaged" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("file", "content"), [("manifest.json", "[]"), ("cases.jsonl", '{"task": "a"}\n')])
+def test_a_damaged_run_is_named(home: Path, first: Path, tmp_path: Path, file: str, content: str) -> None:
+    copy = shutil.copytree(first, tmp_path / "run")
+    (copy / file).write_text(content)
+    result = evaluate(home, "compare", first, copy)
+    assert (result.exit_code, "is damaged" in result.stderr) == (2, True)
+
+
+def test_nothing_that_is_typed_is_lost(home: Path, tmp_path: Path) -> None:
+    memory, tasks = tmp_path / "memory", tmp_path / "mine.jsonl"
+    memory.mkdir()
+    (memory / "d.md").write_text("# Boiler\n\nThe boiler of the harbour office was swept in March by Jansen.\n")
+    old = '{"id": "d.md:1", "query": "old?", "gold": [{"path": "d.md", "lines": [1, 9]}]}\n'
+    old += '{"id": "unknown", "query": "who?", "answerable": false}'
+    tasks.write_text(old)
+    result = evaluate(home, "propose", memory, tasks, answers="who swept it?\nwho is king?\n-\n.\n")
+    assert result.exit_code == 0
+    assert "no more passages" in result.stderr
+    found = {task.id: task.query for task in read_tasks(tasks)}
+    assert found == {"d.md:1": "old?", "unknown": "who?", "d.md:1-2": "who swept it?", "unknown-2": "who is king?"}
+
+
+def test_a_table_with_an_id_twice_is_refused(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("id,query,gold\n1,what?,a.md\n1,again?,b.md\n")
+    result = evaluate(home, "import", "csv", tmp_path / "q.csv", tmp_path / "out")
+    assert (result.exit_code, "the id 1 twice" in result.stderr) == (2, True)
+    (tmp_path / "q.csv").write_text(f"query,gold\n{'x' * 200_000},a.md\n")
+    assert "is not csv" in evaluate(home, "import", "csv", tmp_path / "q.csv", tmp_path / "out").stderr
+    (tmp_path / "q.csv").write_text("query,gold\nwhat?,a.md\n")
+    assert "cannot write" in evaluate(home, "import", "csv", tmp_path / "q.csv", "/proc/x").stderr

@@ -98,7 +98,7 @@ def _sentence_transformer(base: Path, directory: Path) -> Any:
     )  # fmt: skip
     tokenizer.save_pretrained(directory)
     transformer = models.Transformer(
-        str(directory), max_seq_length=TOKEN_LIMIT, model_args={"add_pooling_layer": False}
+        str(directory), max_seq_length=TOKEN_LIMIT, model_kwargs={"add_pooling_layer": False}
     )
     return SentenceTransformer(modules=[transformer, models.Pooling(_SHAPE["hidden_size"], "mean")], device="cpu")
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from recalld.errors import NotFoundError, RefusedError, UsageError
-from recalld.evaluate.tasks import Task, write_tasks
+from pydantic import ValidationError
+
+from recalld.errors import ConfigError, NotFoundError, RefusedError, UsageError
+from recalld.evaluate.tasks import Task, worded, write_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class Imported:
     notes: list[str] = field(default_factory=list)
 
 
+_HINT = "docs/evaluate.md tells what each kind is made of"
 Importer = Callable[[Path], Imported]
 
 
@@ -50,27 +55,42 @@ def import_from(kind: str, source: Path) -> Imported:
     try:
         found = known[kind](source)
     except OSError as error:
-        raise UsageError(f"{source} is not {kind}: {error.filename}: {error.strerror}") from error
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
-        raise UsageError(f"{source} is not {kind}: {type(error).__name__}: {error}") from error
+        raise UsageError(f"{source} is not {kind}: {error.filename}: {error.strerror}", suggestion=_HINT) from error
+    except ValidationError as error:
+        raise UsageError(f"{source} is not {kind}: {worded(error)}", suggestion=_HINT) from error
+    except KeyError as error:
+        raise UsageError(f"{source} is not {kind}: it has no {error}", suggestion=_HINT) from error
+    except (ValueError, TypeError, AttributeError, IndexError, csv.Error) as error:
+        raise UsageError(f"{source} is not {kind}: {error}", suggestion=_HINT) from error
     if not found.tasks:
-        raise UsageError(f"{source} has no questions")
+        raise UsageError(f"{source} has no questions", suggestion=_HINT)
+    twice = [id_ for id_, count in Counter(task.id for task in found.tasks).items() if count > 1]
+    if twice:
+        raise UsageError(f"{source} has the id {twice[0]} twice", suggestion="give each question an id of its own")
     return found
 
 
 def write(found: Imported, folder: Path) -> None:
-    """Write ``tasks.jsonl`` and ``documents/`` into a folder that is not there yet or empty. Raises RefusedError."""
-    if folder.exists() and any(folder.iterdir()):
-        raise RefusedError(f"{folder} is not empty", suggestion="name a folder that is not there yet")
-    folder.mkdir(parents=True, exist_ok=True)
-    for path, document in found.documents.items():
-        _checked(path)
-        target = folder / "documents" / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(document.text, "utf-8")
-        if document.at is not None:
-            os.utime(target, (document.at.timestamp(), document.at.timestamp()))
-    write_tasks(folder / "tasks.jsonl", found.tasks)
+    """Write ``tasks.jsonl`` and ``documents/`` into a folder that is not there yet or empty.
+
+    Raises RefusedError, ConfigError where it cannot be written.
+    """
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            raise RefusedError(f"{folder} is not empty", suggestion="name a folder that is not there yet")
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, document in found.documents.items():
+            _write(folder / "documents" / _checked(path), document)
+        write_tasks(folder / "tasks.jsonl", found.tasks)
+    except OSError as error:
+        raise ConfigError(f"cannot write {folder}: {error.strerror}", suggestion="name another folder") from error
+
+
+def _write(target: Path, document: Document) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(document.text, "utf-8")
+    if document.at is not None:
+        os.utime(target, (document.at.timestamp(), document.at.timestamp()))
 
 
 def file_name(text: str) -> str:
@@ -79,7 +99,8 @@ def file_name(text: str) -> str:
     return kept[:120] or "unnamed"
 
 
-def _checked(path: str) -> None:
+def _checked(path: str) -> str:
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts:
         raise UsageError(f"a document cannot have the path {path!r}")
+    return path
