@@ -1,8 +1,9 @@
 """The packaged model's numbers, out of its ONNX file and back into it.
 
 The file keeps each matrix as int8 with a scale for every row (embeddings) or output (layers). Fine-tuning needs floats
-under the names that BERT has for them; what comes back is put into the same graph, so that whatever runs the packaged
-model runs the fine-tuned one, at the same size.
+under the names that BERT has for them. What comes back is put into the same graph, so that whatever runs the packaged
+model runs the fine-tuned one, but as floats: a short training moves weights by less than a step of int8, and rounding
+them took all of it back. That makes the file four times as large.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def read(path: Path) -> dict[str, Floats]:
     found = {
         name.removeprefix(_PREFIX): value
         for name, value in numbers.items()
-        if name.startswith(_PREFIX) and value.dtype == np.float32 and not name.endswith(_SCALE)
+        if name.startswith(_PREFIX) and value.dtype == np.float32 and not name.endswith((_Q, _SCALE))
     }
     for matrix in _matrices(model, numbers):
         floats = numbers[matrix.stem + _Q].astype(np.float32) * numbers[matrix.stem + _SCALE]
@@ -46,7 +47,7 @@ def read(path: Path) -> dict[str, Floats]:
 
 
 def write(source: Path, weights: dict[str, Floats], target: Path) -> None:
-    """Write the graph of ``source`` with other weights, quantised as the old ones were."""
+    """Write the graph of ``source`` with other weights, as floats whose scale is 1."""
     import onnx
     from onnx import numpy_helper
 
@@ -58,17 +59,12 @@ def write(source: Path, weights: dict[str, Floats], target: Path) -> None:
     }
     for matrix in _matrices(model, numbers):
         floats = weights[matrix.name].T if matrix.layer else weights[matrix.name]
-        changed[matrix.stem + _Q], changed[matrix.stem + _SCALE] = _quantised(floats, by_row=not matrix.layer)
+        changed[matrix.stem + _Q] = np.ascontiguousarray(floats, np.float32)
+        changed[matrix.stem + _SCALE] = np.ones_like(numbers[matrix.stem + _SCALE])
     for tensor in model.graph.initializer:
         if tensor.name in changed:
             tensor.CopyFrom(numpy_helper.from_array(changed[tensor.name], tensor.name))
     onnx.save(model, str(target))
-
-
-def _quantised(floats: Floats, *, by_row: bool) -> tuple[NDArray[np.int8], Floats]:
-    widest = np.abs(floats).max(axis=1 if by_row else 0, keepdims=True)
-    scale = (np.where(widest > 0, widest, 1.0) / 127).astype(np.float32)
-    return np.clip(np.rint(floats / scale), -127, 127).astype(np.int8), scale
 
 
 def _opened(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
