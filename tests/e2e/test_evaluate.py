@@ -17,6 +17,7 @@ from recalld.cli import client_app
 from recalld.evaluate.conditions import LADDER
 from recalld.evaluate.tasks import read_tasks
 from tests.support.directories import short_directory
+from tests.support.onnx_models import WORD, write_model
 
 TASKS = Path(__file__).parents[1] / "data" / "harbour.jsonl"
 MEMORY = str(resources.files("recalld.demo") / "memory")
@@ -257,3 +258,29 @@ def test_a_table_with_an_id_twice_is_refused(home: Path, tmp_path: Path) -> None
     assert "is not csv" in evaluate(home, "import", "csv", tmp_path / "q.csv", tmp_path / "out").stderr
     (tmp_path / "q.csv").write_text("query,gold\nwhat?,a.md\n")
     assert "cannot write" in evaluate(home, "import", "csv", tmp_path / "q.csv", "/proc/x").stderr
+
+
+def test_a_cross_encoder_is_a_rung(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/wall.md").write_text(
+        "# Wall\n\nThe harbour wall was mended in spring, the harbour master says.\n"
+    )
+    (tmp_path / "memory/animals.md").write_text(f"# Animals\n\nThe {WORD} and the {WORD}, beside the harbour wall.\n")
+    tasks = tmp_path / "t.jsonl"
+    tasks.write_text('{"id": "a", "query": "harbour wall", "gold": ["animals.md"]}\n')
+    asked = ["--tasks", tasks, "--corpus", tmp_path / "memory", "--out", home / "cross", "--no-report", "--json"]
+    options = json.dumps({"path": str(write_model(tmp_path / "model"))})
+    result = CliRunner().invoke(
+        client_app.app,
+        ["evaluate", *map(str, asked), "--conditions", "hybrid+late-interaction,+cross-encoder"],
+        env={
+            "XDG_CACHE_HOME": str(home / "cache"), "RECALLD_RECALL__RERANKER": "cross_encoder",
+            "RECALLD_RECALL__RERANKER_OPTIONS": options, "RECALLD_RECALL__BLEND": "0",
+        },
+        catch_exceptions=False,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    late, cross = json.loads(result.stdout)["rungs"]
+    assert cross["name"] == "+cross-encoder"
+    assert late["ranked"]["reranked"]["MRR"]["value"] == 0.5
+    assert cross["ranked"]["reranked"]["MRR"]["value"] == 1.0
