@@ -107,10 +107,16 @@ async def ablate(
     """
     combinations = grid.combinations()
     setups = [setup_of(values) for values in combinations]
-    places = [
-        {name: folder / f"{_name(setup, name, grid, corpus, tasks)}.json" for name in grid.conditions}
-        for setup in setups
+    made_of = [
+        metadata.version("recalld"),
+        commit(),
+        sorted(grid.ks),
+        grid.hits,
+        grid.seed,
+        corpus.digest,
+        digest(tasks),
     ]
+    places = [{name: folder / f"{_name(setup, name, made_of)}.json" for name in grid.conditions} for setup in setups]
     held = {place: read(place) for names in places for place in names.values() if place.exists()}
     cells: list[Cell] = []
     for number, (values, setup, names) in enumerate(zip(combinations, setups, places, strict=True)):
@@ -216,18 +222,8 @@ def _mean(values: Mapping[str, float]) -> float:
     return sum(values.values()) / len(values)
 
 
-def _name(setup: Setup, condition: str, grid: Grid, corpus: Corpus, tasks: Sequence[Task]) -> str:
-    code = [metadata.version("recalld"), commit(), _model(setup.embed.model)]
-    parts: list[Any] = [
-        *code,
-        setup.plain(),
-        condition,
-        sorted(grid.ks),
-        grid.hits,
-        grid.seed,
-        corpus.digest,
-        digest(tasks),
-    ]
+def _name(setup: Setup, condition: str, made_of: Sequence[Any]) -> str:
+    parts = [*made_of, _model(setup.embed.model), setup.plain(), condition]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cached_property
 
+from recalld.errors import UsageError
 from recalld.evaluate.corpus import Corpus
 from recalld.evaluate.tasks import Gold, Task
 from recalld.ingest.parse import Reading, read
 from recalld.model import Severity
+from recalld.store.filters import glob_to_regex
 from recalld.trust.compare import content_words, shared_matter
 
 LEAK = 0.9
@@ -117,12 +118,15 @@ def _outside(task: Task, known: _Known) -> Iterator[Doubt]:
 
 
 def _unreachable(task: Task, known: _Known) -> Iterator[Doubt]:
-    if task.scope is not None and task.gold and not any(_fits(gold.path, task.scope) for gold in task.gold):
+    if task.scope is None or not task.gold:
+        return
+    try:
+        scope = re.compile(glob_to_regex(task.scope))
+    except UsageError as error:
+        yield _error(task, "gold-out-of-scope", error.message, error.suggestion)
+        return
+    if not any(scope.search(gold.path) for gold in task.gold):
         yield _error(task, "gold-out-of-scope", f"{task.scope} keeps all of its gold out", "correct the scope")
-
-
-def _fits(path: str, scope: str) -> bool:
-    return fnmatchcase(path, scope)
 
 
 def _texts(task: Task, known: _Known) -> Iterator[Doubt]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from recalld.ingest.chunk_policy import ChunkPolicy
+from recalld.ingest.parse import read as reading
 from tests.support.parsing import byte_pairs, characters, read, uncovered, word_pieces
 
 _WORDS = st.lists(
@@ -25,8 +26,7 @@ _BLOCKS = st.one_of(
     ),
     st.integers(1, 3_000).map(lambda n: "z" * n),
 )
-MARKDOWN = st.lists(_BLOCKS, max_size=12).map("\n\n".join).filter(lambda text: not text.startswith("---"))
-"""No frontmatter, not even an empty one: that is in no chunk."""
+MARKDOWN = st.lists(_BLOCKS, max_size=12).map("\n\n".join)
 POLICIES = st.builds(
     ChunkPolicy,
     st.sampled_from(["sections", "sentences", "fixed"]),
@@ -42,10 +42,13 @@ POLICIES = st.builds(
     st.sampled_from([word_pieces, characters, byte_pairs]),
     st.integers(32, 512),
 )
+@example("---\n\n---\n\n?", "a.md", ChunkPolicy("sections", 32, 0), word_pieces, 32)
 @settings(max_examples=150, deadline=None)
 def test_chunks(text: str, path: str, policy: ChunkPolicy, count: object, limit: int) -> None:
     document = read(text, path, policy, count, limit)  # type: ignore[arg-type]
-    assert not uncovered(document)
+    front = reading(path, text.encode()).front
+    assert not front.values  # two rules with nothing between are frontmatter that says nothing, and no text
+    assert not uncovered(document, front.body)
     starts = [chunk.lines[0] for chunk in document.chunks]
     assert starts == sorted(starts)
 
