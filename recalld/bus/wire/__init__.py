@@ -20,6 +20,13 @@ from recalld.bus.wire.documents import (
     GetRequest,
 )
 from recalld.bus.wire.memos import CheckFinding, CheckReply, CheckRequest, SupersedeReply, SupersedeRequest
+from recalld.bus.wire.preflight import (
+    BriefReply,
+    BriefRequest,
+    GuardrailView,
+    PreflightReply,
+    PreflightRequest,
+)
 from recalld.bus.wire.receipts import CitationView, ReceiptsReply, ReceiptsRequest, ReceiptView
 from recalld.bus.wire.repos import (
     ReindexReply,
@@ -57,6 +64,8 @@ from recalld.bus.wire.status import (
 from recalld.bus.wire.trust import CalibrateReply, CalibrateRequest, Label, ModelReport, SuspectView
 
 __all__ = [
+    "BriefReply",
+    "BriefRequest",
     "CalibrateReply",
     "CalibrateRequest",
     "Change",
@@ -82,11 +91,14 @@ __all__ = [
     "GenerationStats",
     "GetReply",
     "GetRequest",
+    "GuardrailView",
     "HealthReply",
     "HealthRequest",
     "Hit",
     "Label",
     "ModelReport",
+    "PreflightReply",
+    "PreflightRequest",
     "Provenance",
     "ReceiptView",
     "ReceiptsReply",
