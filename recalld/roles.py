@@ -28,14 +28,17 @@ from recalld.ingest.content import is_binary
 from recalld.ingest.worker import IndexWorker
 from recalld.jobs.retention import Retention
 from recalld.jobs.schedule import Schedule
+from recalld.lessons.match import Gate
 from recalld.model import Repo
 from recalld.node import Node
 from recalld.serve.calibration import CalibrationVerbs
 from recalld.serve.check import CheckVerb
 from recalld.serve.control import ControlVerbs
 from recalld.serve.documents import DocumentVerbs
+from recalld.serve.preflight import PreflightVerbs
 from recalld.serve.receipts import ReceiptVerbs
 from recalld.serve.repos import RepoVerbs
+from recalld.serve.rulebook import Rulebook
 from recalld.serve.search import SearchVerb
 from recalld.serve.status import Freshness, StatusVerbs
 from recalld.serve.supersede import SupersedeVerb
@@ -46,6 +49,8 @@ from recalld.watch.watcher import Watcher
 
 log = logging.getLogger(__name__)
 
+_CHANGING = frozenset({"indexed", "deleted", "skipped", "repo.added", "repo.removed"})
+"""Events after which other guardrails may stand."""
 ASK_S = 10.0
 """How long a watching node waits for a serving one (seconds)."""
 
@@ -103,11 +108,21 @@ class ServeRole:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._service = Service(node.foundation.connection, node.settings.node.name, __version__, node.settings.bus)
+        self._rulebook = Rulebook(node.store, self._changes, now, Gate)
         self._add_verbs()
 
     async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
         """Answer until told to stop; what was asked until then is answered."""
-        await self._service.run(stop, task_status=task_status)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._rulebook.keep)
+            await self._service.run(stop, task_status=task_status)
+            group.cancel_scope.cancel()
+
+    @asynccontextmanager
+    async def _changes(self) -> AsyncIterator[AsyncIterator[object]]:
+        """Give an event whenever a document or a repo may have changed."""
+        async with follow(self._node.foundation.connection) as events:
+            yield (event async for event in events if event.topic in _CHANGING)
 
     def reload(self) -> None:
         """Searches take the new settings from the node."""
@@ -138,9 +153,12 @@ class ServeRole:
             node.store, freshness, node.probes(), node.settings.node.name, node.settings.node.roles, node.started_at
         )
         calibration = CalibrationVerbs(node.calibrator)
+        preflight = PreflightVerbs(self._rulebook, freshness)
         add("search", wire.SearchRequest, wire.SearchReply, search)
         add("receipts", wire.ReceiptsRequest, wire.ReceiptsReply, ReceiptVerbs(node.receipts))
         add("check", wire.CheckRequest, wire.CheckReply, CheckVerb(node.store, node.comparing, now))
+        add("preflight", wire.PreflightRequest, wire.PreflightReply, preflight.preflight)
+        add("brief", wire.BriefRequest, wire.BriefReply, preflight.brief)
         add("supersede", wire.SupersedeRequest, wire.SupersedeReply, supersede)
         add("get", wire.GetRequest, wire.GetReply, documents.get)
         add("forget", wire.ForgetRequest, wire.ForgetReply, documents.forget)

@@ -82,6 +82,14 @@ class RecallClient:
         """Say whether answers that this agent was given still stand."""
         return await self._ask("receipts", _of(wire.ReceiptsRequest, request, "", fields), wire.ReceiptsReply)
 
+    async def preflight(self, request: wire.PreflightRequest | str | None = None, **fields: Any) -> wire.PreflightReply:
+        """Say what to check before an act."""
+        return await self._ask("preflight", _of(wire.PreflightRequest, request, "text", fields), wire.PreflightReply)
+
+    async def brief(self, request: wire.BriefRequest | None = None, **fields: Any) -> wire.BriefReply:
+        """Say what to know at a beginning: how fresh the memory is, and the rules that stand."""
+        return await self._ask("brief", _of(wire.BriefRequest, request, "", fields), wire.BriefReply)
+
     async def supersede(self, request: wire.SupersedeRequest | None = None, **fields: Any) -> wire.SupersedeReply:
         """Record that one document replaced another."""
         body = _of(wire.SupersedeRequest, request, "", fields)

@@ -12,6 +12,7 @@ from recalld.cli import (
     evaluating,
     events,
     lint,
+    preflight,
     questions,
     receipts,
     reindex,
@@ -35,6 +36,8 @@ command(app, examples=receipts.EXAMPLES)(receipts.receipts)
 command(app, examples=lint.EXAMPLES)(lint.lint)
 command(app, examples=check.EXAMPLES)(check.check)
 command(app, examples=supersede.EXAMPLES)(supersede.supersede)
+command(app, examples=preflight.EXAMPLES)(preflight.preflight)
+command(app, examples=preflight.BRIEF_EXAMPLES)(preflight.brief)
 command(app, examples=status.STATS_EXAMPLES)(status.stats)
 command(app, examples=status.HEALTH_EXAMPLES)(status.health)
 command(app, examples=reindex.EXAMPLES)(reindex.reindex)

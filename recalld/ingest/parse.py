@@ -12,10 +12,10 @@ from pathlib import PurePosixPath
 from recalld.ingest import declared, frontmatter, readers
 from recalld.ingest.chunk_policy import ChunkPolicy
 from recalld.ingest.chunkers import cut
-from recalld.ingest.content import kind_of
 from recalld.ingest.decode import decode
 from recalld.ingest.frontmatter import Frontmatter
 from recalld.ingest.keys import folded
+from recalld.ingest.kinds import kind_of
 from recalld.ingest.links import links, prose_lines
 from recalld.ingest.outline import Block, BlockKind, Lines, Outline, Section
 from recalld.ingest.prose import remarks
@@ -23,7 +23,7 @@ from recalld.ingest.report import Reporter
 from recalld.ingest.statements import gather
 from recalld.model import Edge, ParsedDocument
 
-PARSER_VERSION = 2
+PARSER_VERSION = 3
 """Raised whenever the same bytes would give other chunks or other facts; a new version is a new generation."""
 
 _HOUSEKEEPING = frozenset(
@@ -56,19 +56,21 @@ def parse(
     policy: ChunkPolicy,
     count_tokens: Callable[[Sequence[str]], list[int]],
     token_limit: int,
+    kind_of: Callable[[str], str] = kind_of,
 ) -> ParsedDocument:
     """Read the file at a repo-relative path, and cut it.
 
-    ``count_tokens`` and ``token_limit`` are the embedder's; no chunk's ``embed_text`` has more tokens.
+    ``count_tokens`` and ``token_limit`` are the embedder's; no chunk's ``embed_text`` has more tokens. ``kind_of`` says
+    what files at a path are that do not say it themselves.
     """
-    reading = read(path, content)
+    reading = read(path, content, kind_of)
     document, lines, outline = reading.document, reading.lines, reading.outline
     front = _front_sections(reading.front, reading.last_header, bare=not outline.sections)
     whole = replace(outline, sections=[*front, *outline.sections])
     return replace(document, chunks=cut(lines, whole, document.title, policy, count_tokens, token_limit))
 
 
-def read(path: str, content: bytes) -> Reading:
+def read(path: str, content: bytes, kind_of: Callable[[str], str] = kind_of) -> Reading:
     """Read the file at a repo-relative path; its document has no chunks yet.
 
     Metadata is what the document says of itself under folded keys (``Superseded-By`` is ``superseded_by``); where a

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 from recalld.ingest import dates
-from recalld.ingest.content import kind_named
 from recalld.ingest.declared import Declared
 from recalld.ingest.frontmatter import Frontmatter
 from recalld.ingest.keys import EDGE_KEYS, folded, meaning
+from recalld.ingest.kinds import kind_named
 from recalld.ingest.outline import MAX_HEADING_CHARS
 from recalld.ingest.report import Reporter
 from recalld.model import Edge
@@ -80,7 +80,7 @@ def gather(front: Frontmatter, declared: Sequence[Declared], report: Reporter) -
         metadata[SOURCES] = sources
     return Statements(
         title=_line(metadata.get("title")),
-        kind=_kind(metadata),
+        kind=declared_kind(metadata),
         aliases=_words(metadata.get("aliases"), commas=False),
         tags=tuple(dict.fromkeys(tag.lstrip("#") for tag in _words(metadata.get("tags"), commas=True))),
         metadata=metadata,
@@ -121,7 +121,8 @@ def _line(value: Any) -> str | None:
     return " ".join(str(value).split())[:MAX_HEADING_CHARS].strip() or None
 
 
-def _kind(metadata: dict[str, Any]) -> str | None:
+def declared_kind(metadata: Mapping[str, Any]) -> str | None:
+    """Return the kind that a document says it is, None where it says nothing of that."""
     own = metadata.get("kind")
     if isinstance(own, str) and own.strip() and not _TEMPLATE.search(own):
         word = folded(own)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,8 @@ from recalld.embed.protocol import Embedder
 from recalld.errors import RecalldError
 from recalld.ingest.chunk_policy import ChunkPolicy
 from recalld.ingest.parse import parse
+from recalld.ingest.sources import FILES, Sources, findings_of, sources_of
+from recalld.ingest.statements import declared_kind
 from recalld.model import (
     ChunkVectors,
     ChunkWrite,
@@ -57,6 +59,7 @@ class Work:
     snapshot: Snapshot
     position: Position
     repo: Repo | None = None
+    sources: Sources = field(default_factory=Sources)
     parsed: ParsedDocument | None = None
     chunks: dict[int, list[ChunkWrite]] = field(default_factory=dict)
     failure: Exception | None = None
@@ -86,6 +89,7 @@ class IndexWorker:
         for item in work:
             await self._attempt(item, self._find_repo)
         reading = [item for item in work if item.repo and not item.failure and self._is_read(item.snapshot)]
+        await self._find_sources(reading)
         await to_thread.run_sync(self._read_all, reading, targets[0].embedder, limiter=self.threads)
         for target in targets:
             await self._embed_all([item for item in reading if not item.failure], target)
@@ -135,6 +139,13 @@ class IndexWorker:
         if item.repo is None:
             log.info("dropped %s: repo %s is no longer registered", item.snapshot.path, item.snapshot.repo)
 
+    async def _find_sources(self, items: Sequence[Work]) -> None:
+        """Give each item what its repo says of its files."""
+        said = await self.store.guides.named(list({item.repo.id for item in items if item.repo is not None}), FILES)
+        for item in items:
+            if item.repo is not None:
+                item.sources = sources_of(said.get(item.repo.id, {}))
+
     def _read_all(self, items: Sequence[Work], embedder: Embedder) -> None:
         for item in items:
             try:
@@ -144,7 +155,11 @@ class IndexWorker:
                     self.policy,
                     embedder.count_tokens,
                     embedder.token_limit,
+                    item.sources.kind_of,
                 )
+                if item.snapshot.path in FILES:
+                    found = findings_of(item.snapshot.path, item.parsed.text)
+                    item.parsed = replace(item.parsed, findings=(*item.parsed.findings, *found))
             except Exception as error:
                 item.failure = error
 
@@ -206,6 +221,7 @@ class IndexWorker:
             outcome = await self.store.documents.delete(repo.id, snapshot.path, position, at=self.clock())
             if outcome is Outcome.WRITTEN:
                 await self.store.findings.replace(repo.name, snapshot.path, "ingest", (), at=self.clock())
+                await self._map_again(repo, snapshot.path)
             await self._tell("deleted", snapshot, position, outcome=outcome)
             return
         if snapshot.skip is not None:
@@ -220,7 +236,15 @@ class IndexWorker:
             await self.store.findings.replace(
                 snapshot.repo, snapshot.path, "ingest", item.parsed.findings, at=self.clock()
             )
+            await self._map_again(repo, snapshot.path)
         await self._tell("indexed", snapshot, position, outcome=outcome, chunks=len(item.parsed.chunks))
+
+    async def _map_again(self, repo: Repo, path: str) -> None:
+        """Give the documents of a repo the kinds that it says now, where what it says has changed."""
+        if path not in FILES:
+            return
+        sources = sources_of((await self.store.guides.named([repo.id], FILES)).get(repo.id, {}))
+        await self.store.guides.rekind(repo.id, lambda path, metadata: declared_kind(metadata) or sources.kind_of(path))
 
     async def _tell(self, topic: str, snapshot: Snapshot, position: Position, **facts: Any) -> None:
         lag = (self.clock() - snapshot.observed_at).total_seconds() if snapshot.observed_at else None

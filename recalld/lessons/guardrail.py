@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Guardrail:
-    """Something to check before an act: a lesson, or a section of a rule.
+    """Something to check before an act: a lesson, or a section of a rule, in the file at ``path``.
 
     ``check`` is the line that is shown; ``scope`` are globs of the files that it is about, none for all; ``weight`` is
     what its source counts against others.
@@ -19,6 +19,8 @@ class Guardrail:
     text: str = ""
     tags: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    kind: str = "lesson"
+    path: str = ""
     weight: float = 1.0
 
 

@@ -9,14 +9,19 @@ has counts 1, whatever the number of guardrails. Harmless acts are never matched
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+
+from pathspec import GitIgnoreSpec
 
 from recalld.analyze import Analyzer
 from recalld.lessons.act import is_harmless
 from recalld.lessons.guardrail import Action, Guardrail
+
+_GLOB = re.compile(r"[/*.]")
+"""What a scope that speaks of files has, and one that speaks of teams or subjects has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +49,34 @@ class Firing:
     confidence: float
 
 
-class Matcher:
-    """The guardrails of one memory, ready to be matched with acts."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A guardrail with its terms: those of its title, check and tags, and those of its text."""
 
-    def __init__(self, guardrails: Sequence[Guardrail], gate: Gate | None = None) -> None:
-        self._guardrails = list(guardrails)
+    guardrail: Guardrail
+    head: frozenset[str]
+    text: frozenset[str]
+
+
+def prepare(guardrail: Guardrail, analyzer: Analyzer | None = None) -> Prepared:
+    """Analyze a guardrail, once for all the matchers that it will be in."""
+    analyzer = analyzer or Analyzer()
+    head = f"{guardrail.title}\n{guardrail.check}\n{' '.join(guardrail.tags)}"
+    return Prepared(guardrail, _terms(analyzer, head), _terms(analyzer, guardrail.text))
+
+
+class Matcher:
+    """The guardrails of one memory, ready to be matched with acts; of two that fit alike the first comes first."""
+
+    def __init__(self, guardrails: Sequence[Guardrail | Prepared], gate: Gate | None = None) -> None:
         self._gate = gate or Gate()
         self._analyzer = Analyzer()
-        self._postings = self._index()
+        ready = [one if isinstance(one, Prepared) else prepare(one, self._analyzer) for one in guardrails]
+        self._guardrails = [one.guardrail for one in ready]
+        self._postings = self._index(ready)
+
+    def __len__(self) -> int:
+        return len(self._guardrails)
 
     def match(self, action: Action) -> list[Firing]:
         """Return the guardrails that apply to an act, surest first; none for one that can do no harm."""
@@ -82,22 +107,21 @@ class Matcher:
         words = tuple(word for _, word in sorted(shared, key=lambda one: -one[0]))
         return Firing(guardrail, words, total / (total + gate.weight))
 
-    def _index(self) -> dict[str, list[tuple[int, float]]]:
-        heads = [self._terms(f"{one.title}\n{one.check}\n{' '.join(one.tags)}") for one in self._guardrails]
-        texts = [self._terms(one.text) for one in self._guardrails]
-        frequency = Counter(term for head, text in zip(heads, texts, strict=True) for term in head | text)
-        count = len(self._guardrails)
+    def _index(self, ready: Sequence[Prepared]) -> dict[str, list[tuple[int, float]]]:
+        frequency = Counter(term for one in ready for term in one.head | one.text)
+        count = len(ready)
         limit = max(2.0, self._gate.common * count)
         postings: dict[str, list[tuple[int, float]]] = {}
-        for number, (head, text) in enumerate(zip(heads, texts, strict=True)):
-            for term in head | text:
+        for number, one in enumerate(ready):
+            for term in one.head | one.text:
                 if frequency[term] <= limit:
-                    rarity = _rarity(frequency[term], count)
-                    postings.setdefault(term, []).append((number, rarity * (1.0 if term in head else self._gate.text)))
+                    weight = _rarity(frequency[term], count) * (1.0 if term in one.head else self._gate.text)
+                    postings.setdefault(term, []).append((number, weight))
         return postings
 
-    def _terms(self, text: str) -> frozenset[str]:
-        return frozenset(term for _, terms in self._analyzer.words(text) for term in terms)
+
+def _terms(analyzer: Analyzer, text: str) -> frozenset[str]:
+    return frozenset(term for _, terms in analyzer.words(text) for term in terms)
 
 
 def _rarity(frequency: int, count: int) -> float:
@@ -111,6 +135,5 @@ def _rarity(frequency: int, count: int) -> float:
 
 def _in_scope(guardrail: Guardrail, action: Action) -> bool:
     """Tell whether the act's file is one that the guardrail is about; what names no file may be about any."""
-    if not guardrail.scope or not action.path:
-        return True
-    return any(fnmatchcase(action.path, glob) for glob in guardrail.scope)
+    globs = [glob for glob in guardrail.scope if _GLOB.search(glob)]
+    return not globs or not action.path or GitIgnoreSpec.from_lines(globs).match_file(action.path)

@@ -11,6 +11,7 @@ from recalld.store.database import Database
 from recalld.store.documents import Documents
 from recalld.store.findings import Findings
 from recalld.store.generations import Generations
+from recalld.store.guides import Guides
 from recalld.store.lexical import Lexical
 from recalld.store.receipts import Receipts
 from recalld.store.repos import Repos
@@ -34,6 +35,7 @@ class Store:
         self.vectors = Vectors(database)
         self.chunks = Chunks(database)
         self.findings = Findings(database)
+        self.guides = Guides(database)
         self.cache = EmbeddingCache(database)
         self.receipts = Receipts(database)
         self.standings = Standings(database)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,3 +81,10 @@ async def contents_from_scratch(state_dir: Path, root: Path, repo: str) -> Conte
         await client.repo_add(wire.RepoAddRequest(path=str(root), name=repo))
         await until_indexed(client, repo, on_disk(root), timeout=120)
         return await contents(client, repo)
+
+
+async def until(holds: Callable[[], Awaitable[bool]], timeout_s: float = 10.0) -> None:
+    """Ask until something holds that no event tells of."""
+    with anyio.fail_after(timeout_s):
+        while not await holds():  # noqa: ASYNC110 - what is waited for happens in another process
+            await anyio.sleep(0.02)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recalld.ingest import dates
-from recalld.ingest.content import kind_of
+from recalld.ingest.kinds import kind_of
 from tests.support.parsing import codes, declared, read
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from recalld.ingest.content import CODE_SUFFIXES
+from recalld.ingest.kinds import CODE_SUFFIXES
 from recalld.ingest.outline import Lines, Outline
 from recalld.ingest.readers import logs, markdown, plain, restructured, source, structured
 from recalld.ingest.report import Reporter
