@@ -136,6 +136,10 @@ def _spaced(word: str) -> list[str]:
     return [part for part in (*found, word[at:]) if part]
 
 
+def _are_words(*runs: str) -> bool:
+    return all(run.isascii() and run.isalpha() and run.casefold() not in STOPWORDS for run in runs)
+
+
 def _joined(parts: Sequence[str]) -> str:
     """Return parts as one term, a dot between numbers; words of letters only are stemmed."""
     text, digits = "", False
@@ -199,6 +203,15 @@ class Analyzer:
         """Return the words and identifiers of a text that are no stopwords, each once, with their terms."""
         telling = dict.fromkeys(run for run in _runs(text) if run.casefold() not in STOPWORDS)
         return [(run, _terms(run)) for run in telling]
+
+    def pairs(self, text: str) -> list[tuple[str, str]]:
+        """Return each two neighbouring words once, with the term of the identifier that they would be as one.
+
+        ``create index`` is found in ``create_index`` this way.
+        """
+        runs = _runs(text)
+        neighbours = dict.fromkeys((one, other) for one, other in pairwise(runs) if _are_words(one, other))
+        return [(f"{one} {other}", _joined([one.casefold(), other.casefold()])) for one, other in neighbours]
 
     def query(self, text: str) -> list[str]:
         """Return a query's terms, each once, in the order they stand.

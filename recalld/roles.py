@@ -28,7 +28,7 @@ from recalld.ingest.content import is_binary
 from recalld.ingest.worker import IndexWorker
 from recalld.jobs.retention import Retention
 from recalld.jobs.schedule import Schedule
-from recalld.lessons.match import Gate
+from recalld.lessons.match import gate_of
 from recalld.model import Repo
 from recalld.node import Node
 from recalld.serve.calibration import CalibrationVerbs
@@ -108,7 +108,7 @@ class ServeRole:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._service = Service(node.foundation.connection, node.settings.node.name, __version__, node.settings.bus)
-        self._rulebook = Rulebook(node.store, self._changes, now, Gate)
+        self._rulebook = Rulebook(node.store, self._changes, now, lambda: gate_of(node.settings.lessons))
         self._add_verbs()
 
     async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:

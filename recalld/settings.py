@@ -278,6 +278,25 @@ class TrustSettings(Section):
     """A memory in which nothing was indexed for so long is called aged; 0: never (hours)."""
 
 
+class LessonSettings(Section):
+    """What rules and lessons say before an act; defaults chosen on one labelled set, reported on another."""
+
+    shared_words: Annotated[int, Field(ge=2)] = 3
+    """Distinctive words that an act must share with a guardrail."""
+    weight: Annotated[float, Field(gt=0)] = 1.9
+    """What they must weigh together; a word that one guardrail alone has in its title weighs 1."""
+    common_share: Annotated[float, Field(gt=0, le=1)] = 0.15
+    """A word that more of the guardrails have tells nothing (share)."""
+    text_weight: Annotated[float, Field(ge=0, le=1)] = 0.85
+    """What a word counts that stands in the text alone."""
+    length_share: Annotated[float, Field(ge=0, le=1)] = 0.75
+    """BM25's b: how far the words of long texts count less."""
+    local_weight: Annotated[float, Field(ge=0, le=1)] = 0.6
+    """What words count in an act that says it is local."""
+    most: Annotated[int, Field(ge=1, le=20)] = 3
+    """Guardrails told of at most."""
+
+
 class ScheduleSettings(Section):
     """What runs by the clock."""
 
@@ -305,6 +324,7 @@ class Settings(BaseSettings):
     embed: EmbedSettings = Field(default_factory=EmbedSettings)
     recall: RecallSettings = Field(default_factory=RecallSettings)
     trust: TrustSettings = Field(default_factory=TrustSettings)
+    lessons: LessonSettings = Field(default_factory=LessonSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     repos: Annotated[tuple[RepoSettings, ...], BeforeValidator(_table)] = ()
 

@@ -11,14 +11,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pathspec import GitIgnoreSpec
 
 from recalld.analyze import Analyzer
-from recalld.lessons.act import is_harmless
+from recalld.lessons.act import is_harmless, is_local
+from recalld.lessons.generic import GENERIC
 from recalld.lessons.guardrail import Action, Guardrail
+from recalld.settings import LessonSettings
 
 _GLOB = re.compile(r"[/*.]")
 """What a scope that speaks of files has, and one that speaks of teams or subjects has not."""
@@ -29,15 +31,26 @@ class Gate:
     """What it takes to fire. The defaults were chosen on the half ``tune`` of ``tests/data/preflight``.
 
     ``shared`` distinctive words at least, ``weight`` of them together, none of which more than ``common`` of all
-    guardrails have (or two of them, where there are few); a word of the ``text`` alone counts so much. At most ``most``
-    guardrails are told of.
+    guardrails have (or two of them, where there are few); a word of the ``text`` alone counts so much, less in a text
+    that is longer than most by BM25's ``length`` normalisation, and each word of an act that says that it is ``local``
+    so much. At most ``most`` guardrails are told of.
     """
 
     shared: int = 3
-    weight: float = 1.43
+    weight: float = 1.9
     common: float = 0.15
-    text: float = 0.5
+    text: float = 0.85
+    length: float = 0.75
+    local: float = 0.6
     most: int = 3
+
+
+def gate_of(settings: LessonSettings) -> Gate:
+    """Return the gate that the settings say."""
+    return Gate(
+        settings.shared_words, settings.weight, settings.common_share, settings.text_weight, settings.length_share,
+        settings.local_weight, settings.most,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +95,12 @@ class Matcher:
         """Return the guardrails that apply to an act, surest first; none for one that can do no harm."""
         if is_harmless(action):
             return []
+        reach = self._gate.local if is_local(action) else 1.0
         found: dict[int, dict[str, tuple[float, str]]] = {}
-        for word, terms in self._analyzer.words(action.words):
+        for word, terms in _words(self._analyzer, action.words):
             for number, (weight, term) in self._best(terms).items():
                 found.setdefault(number, {}).setdefault(term, (weight, word))
-        fired = [self._firing(number, list(shared.values())) for number, shared in found.items()]
+        fired = [self._firing(number, reach, list(shared.values())) for number, shared in found.items()]
         applying = [one for one in fired if one is not None and _in_scope(one.guardrail, action)]
         return sorted(applying, key=lambda one: -one.confidence)[: self._gate.most]
 
@@ -99,9 +113,9 @@ class Matcher:
                     best[number] = (weight, term)
         return best
 
-    def _firing(self, number: int, shared: list[tuple[float, str]]) -> Firing | None:
+    def _firing(self, number: int, reach: float, shared: list[tuple[float, str]]) -> Firing | None:
         gate, guardrail = self._gate, self._guardrails[number]
-        total = guardrail.weight * sum(weight for weight, _ in shared)
+        total = reach * guardrail.weight * sum(weight for weight, _ in shared)
         if len(shared) < gate.shared or total < gate.weight:
             return None
         words = tuple(word for _, word in sorted(shared, key=lambda one: -one[0]))
@@ -111,17 +125,33 @@ class Matcher:
         frequency = Counter(term for one in ready for term in one.head | one.text)
         count = len(ready)
         limit = max(2.0, self._gate.common * count)
+        mean = sum(len(one.text) for one in ready) / max(count, 1)
         postings: dict[str, list[tuple[int, float]]] = {}
         for number, one in enumerate(ready):
+            in_text = self._gate.text * self._brevity(len(one.text), mean)
             for term in one.head | one.text:
                 if frequency[term] <= limit:
-                    weight = _rarity(frequency[term], count) * (1.0 if term in one.head else self._gate.text)
+                    weight = _rarity(frequency[term], count) * (1.0 if term in one.head else in_text)
                     postings.setdefault(term, []).append((number, weight))
         return postings
 
+    def _brevity(self, length: int, mean: float) -> float:
+        """Return what the words of a text count by its length: all, up to the mean, and less beyond it."""
+        share = self._gate.length
+        return min(1.0, 1 / (1 - share + share * length / mean)) if mean else 1.0
+
 
 def _terms(analyzer: Analyzer, text: str) -> frozenset[str]:
-    return frozenset(term for _, terms in analyzer.words(text) for term in terms)
+    return frozenset(term for _, terms in _words(analyzer, text) for term in terms)
+
+
+def _words(analyzer: Analyzer, text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield a text's words, and its pairs of neighbouring ones, with the terms that tell something."""
+    for word, terms in analyzer.words(text):
+        if telling := [term for term in terms if term not in GENERIC]:
+            yield word, telling
+    for phrase, term in analyzer.pairs(text):
+        yield phrase, [term]
 
 
 def _rarity(frequency: int, count: int) -> float:
