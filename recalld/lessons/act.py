@@ -26,8 +26,16 @@ _WORDING = re.compile(
 )
 
 
+_DOING = re.compile(
+    r"\b(?:add|change|delete|drop|fix|let|make|move|put|remove|rename|replace|set|take out|turn|update|write)\b",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(
+    r"\b(?:chang(?:e|es|ing) nothing|no changes|nothing (?:is |gets )?changed|(?:only read|read(?:ing)?[ -]only))\b",
+    re.IGNORECASE,
+)
 _LOCAL = re.compile(
-    r"\b(?:local(?:ly|host)?|127\.0\.0\.1|sandbox|scratch|throw-?away|playground|"
+    r"\b(?:local(?:ly|host)?|127\.0\.0\.1|sandbox|scratch|throw-?away|playground|docker compose|"
     r"my (?:own )?(?:new )?(?:feature |topic )?branch)\b",
     re.IGNORECASE,
 )
@@ -47,7 +55,7 @@ def is_harmless(action: Action) -> bool:
         return only_shows(action.command)
     if action.path:
         return _is_prose(action.path) or bool(_WORDING.search(action.text))
-    return bool(_LOOKING.match(action.text))
+    return bool(_NOTHING.search(action.text) or (_LOOKING.match(action.text) and not _DOING.search(action.text)))
 
 
 def _is_prose(path: str) -> bool:

@@ -26,12 +26,13 @@ CHECKERS = frozenset(
 """Programs that test, check or format a working copy."""
 SHOWING = frozenset(
     """
-    api-resources blame check cluster-info current describe diff events explain fetch fmt get graph heads help
+    api-resources blame check cluster-info compile current describe diff events explain fetch fmt get graph heads help
     history images info inspect lint list log logs ls outdated output plan ps search show stat stats status tags
     test tests top validate version view whoami
     """.split()  # noqa: SIM905
 )
 """Subcommands that show, of programs that have some: ``git log``, ``kubectl get``, ``terraform plan``."""
+_SHOWING_STARTS = ("list-", "show-", "describe-", "get-")
 GROUPS = frozenset(
     """
     cache config container context image issue job network node package pod pr release repo rollout run secret stash
@@ -63,12 +64,15 @@ _SQL_CLIENTS = frozenset({"psql", "sqlite3", "mysql", "pgcli"})
 _WITH_VALUE = frozenset(("--context", "-n", "--namespace", "-C", "--chdir", "-x", "-f", "--kubeconfig"))
 _CHANGES = frozenset(("-d", "-D", "--delete", "-m", "-M", "--move", "-f", "--force", "-c", "-C", "-u", "-a", "-s"))
 """Options with which ``git branch`` and ``git tag`` do more than list."""
+_LISTING = frozenset(("--merged", "--no-merged", "--contains", "--list", "-l", "-a", "-r", "-v", "-vv"))
 _NEW_BRANCH = frozenset(("-b", "-c", "--create"))
 _ABOUT = frozenset(("--version", "--help", "-V", "-h"))
 _NESTED = re.compile(r"\$\(|`|<\(|>\(")
 """A command in a command: what it does is not looked at."""
 _SPLIT = re.compile(r"\|\||&&|[|;\n]")
-_DRY = re.compile(r"(?:^|\s)(?:--dry-run(?:=\w+)?|--check|--help|-h|--version|-n)(?=\s|$)")
+_DRY = re.compile(r"(?:^|\s)(?:--dry-run(?:=\w+)?|--check|--help|-h|--version|-[a-zA-Z]*n[a-zA-Z]*)(?=\s|$)")
+_TRIAL = re.compile(r"(?:^|\s)--dry-?run(?:[=\s]|$)")
+_EXPECTING = re.compile(r"--?(?:update|accept|write|overwrite)|-u$")
 _DRY_PROGRAMS = frozenset({"git", "make", "ansible-playbook", "rsync"})
 
 
@@ -104,27 +108,42 @@ def _program_shows(program: str, words: list[str], command: str) -> bool:
         return "-f" not in words and not _SQL.search(command)
     if program in ACTING:
         return False
+    if _is_trial(program, words, command):
+        return True
     if program in MAKERS or (len(words) > 1 and _ABOUT.issuperset(words[1:])):
         return True
     if program in READERS:
         return not _WRITES.search(command)
     if program in CHECKERS:
-        return True
-    if "--dry-run" in command or (program in _DRY_PROGRAMS and _DRY.search(command)):
-        return True
+        return not _rewrites(words[1:])
     return _asks(_subcommands(words[1:]), words[1:])
 
 
-def _asks(named: list[str], words: list[str]) -> bool:
+def _is_trial(program: str, words: list[str], command: str) -> bool:
+    """Tell whether a command only says what it would do."""
+    if _TRIAL.search(command):
+        return True
+    return program in _DRY_PROGRAMS and bool(_DRY.search(command))
+
+
+def _rewrites(words: list[str]) -> bool:
+    """Tell whether a checker is told to put right what it finds: a fix of code is none, new expectations are."""
+    return any(_EXPECTING.match(word) for word in words)
+
+
+def _asks(named: list[str], options: list[str]) -> bool:
     """Tell whether subcommands only ask: the first does, or one behind a group, or one behind an option's value."""
     first, second = [*named, "", ""][:2]
+    if "test" in named and _rewrites(options):
+        return False
     if first in SHOWING or (first in GROUPS and second in SHOWING):
         return True
     if first in ("branch", "tag"):
-        return len(named) == 1 and not _CHANGES.intersection(words)
+        return bool(_LISTING.intersection(options)) or (len(named) == 1 and not _CHANGES.intersection(options))
     if first in ("checkout", "switch"):
-        return bool(_NEW_BRANCH.intersection(words))
-    return not ACTING.intersection(named) and bool(SHOWING.intersection(named))
+        return bool(_NEW_BRANCH.intersection(options))
+    asks = any(word in SHOWING or word.startswith(_SHOWING_STARTS) for word in named)
+    return asks and not ACTING.intersection(named)
 
 
 def _subcommands(words: list[str]) -> list[str]:

@@ -67,6 +67,7 @@ def guided(reading: Reading, *, by_paragraph: bool = False, weight: float = 1.0)
         path=document.path,
         tags=(*document.tags, *_words(metadata.get("trigger"))),
         scope=tuple(word for key in _SCOPES for word in _words(metadata.get(key))),
+        unless=_words(metadata.get("unless")),
         weight=weight,
     )
     if by_paragraph:

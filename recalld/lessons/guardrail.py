@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_MESSAGE = re.compile(r"(?<=\s)(?:-[a-z]*m|--message|--title|--body)[ =](?:'[^']*'|\"[^\"]*\")")
 
 
 @dataclass(frozen=True, slots=True)
 class Guardrail:
     """Something to check before an act: a lesson, or a section of a rule, in the file at ``path``.
 
-    ``check`` is the line that is shown; ``scope`` are globs of the files that it is about, none for all; ``weight`` is
+    ``check`` is the line that is shown; ``scope`` are globs of the files that it is about, none for all; an act that
+    has one of the words ``unless`` does already what is asked for; ``weight`` is
     what its source counts against others.
     """
 
@@ -19,6 +23,7 @@ class Guardrail:
     text: str = ""
     tags: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
     kind: str = "lesson"
     path: str = ""
     weight: float = 1.0
@@ -35,5 +40,5 @@ class Action:
 
     @property
     def words(self) -> str:
-        """All that it says of itself, the tool's name left out."""
-        return "\n".join(part for part in (self.text, self.command, self.path) if part)
+        """All that it says of itself, without the tool's name and the message of a commit."""
+        return "\n".join(part for part in (self.text, _MESSAGE.sub("", self.command), self.path) if part)

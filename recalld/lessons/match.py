@@ -22,6 +22,8 @@ from recalld.lessons.generic import GENERIC
 from recalld.lessons.guardrail import Action, Guardrail
 from recalld.settings import LessonSettings
 
+_ASKED = re.compile(r"(?<![\w-])(?<!no )(?<!without )(?<!than )--[a-z][\w-]+")
+"""An option that a check names: an act that has it does what the check asks for."""
 _GLOB = re.compile(r"[/*.]")
 """What a scope that speaks of files has, and one that speaks of teams or subjects has not."""
 
@@ -101,7 +103,7 @@ class Matcher:
             for number, (weight, term) in self._best(terms).items():
                 found.setdefault(number, {}).setdefault(term, (weight, word))
         fired = [self._firing(number, reach, list(shared.values())) for number, shared in found.items()]
-        applying = [one for one in fired if one is not None and _in_scope(one.guardrail, action)]
+        applying = [one for one in fired if one is not None and _concerns(one.guardrail, action)]
         return sorted(applying, key=lambda one: -one.confidence)[: self._gate.most]
 
     def _best(self, terms: Sequence[str]) -> dict[int, tuple[float, str]]:
@@ -161,6 +163,13 @@ def _rarity(frequency: int, count: int) -> float:
         return math.log(1 + (count - times + 0.5) / (times + 0.5))
 
     return idf(frequency) / idf(1)
+
+
+def _concerns(guardrail: Guardrail, action: Action) -> bool:
+    """Tell whether the act's file is in the guardrail's scope, and the act has not what is asked for already."""
+    words = action.words
+    asked = (*guardrail.unless, *_ASKED.findall(guardrail.check))
+    return not any(word in words for word in asked) and _in_scope(guardrail, action)
 
 
 def _in_scope(guardrail: Guardrail, action: Action) -> bool:

@@ -1,12 +1,12 @@
 """Lessons before risky acts: which fire when they should, which when they should not, and how long that takes.
 
-48 lessons of a made-up company, two risky acts for each, and 160 benign ones of which 70 sound alike
-(``tests/data/preflight``, written by somebody who did not know how matching works). Settings were chosen on ``tune``.
+Three sets, each of another made-up company, each written by somebody who did not know how matching works: 40 to 48
+lessons, 64 to 96 risky acts, 100 to 160 benign ones. Near half of the benign ones are ``near``: they share a lesson's
+subject and words, only look, or do what it asks for. Every setting was chosen on ``TUNED``; ``REPORTED`` had no say.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -14,36 +14,30 @@ from pathlib import Path
 from typing import Any
 
 from recalld.ingest.parse import read
+from recalld.lessons.extract import guided
 from recalld.lessons.guardrail import Action, Guardrail
 from recalld.lessons.match import Matcher
 from tests.bench.figure import Figure, median, report
 
 DATA = Path(__file__).parents[1] / "data" / "preflight"
+TUNED: tuple[str, ...] = ("harbours", "bikes")
+REPORTED: tuple[str, ...] = ()
 RECALL_BAR, FALSE_BAR = 0.9, 0.03
 SPEEDS = ((500, 0.5), (5_000, 2.0))
 
 
-def guardrails() -> list[Guardrail]:
-    """Return the lessons of the set."""
+def guardrails(name: str) -> list[Guardrail]:
+    """Return the lessons of a set."""
     found = []
-    for path in sorted((DATA / "lessons").glob("*.md")):
+    for path in sorted((DATA / name / "lessons").glob("*.md")):
         reading = read(f"lessons/{path.name}", path.read_bytes())
-        front = reading.front.values
-        body = "\n".join(reading.lines.all[reading.front.last :])
-        scope = front.get("scope") or ()
-        found.append(
-            Guardrail(
-                f"lessons/{path.name}", reading.document.title, str(front["check"]), body, tuple(front.get("tags", ())),
-                (scope,) if isinstance(scope, str) else tuple(scope),
-            )
-        )  # fmt: skip
+        found += guided(reading).guardrails
     return found
 
 
-def acts(name: str, half: str) -> list[Mapping[str, Any]]:
-    """Return the acts of a file that are of one half, by a fixed hash of their ids."""
-    rows = [json.loads(line) for line in (DATA / name).read_text("utf-8").splitlines()]
-    return [row for row in rows if half == ("report" if hashlib.sha256(row["id"].encode()).digest()[0] % 2 else "tune")]
+def acts(name: str, kind: str) -> list[Mapping[str, Any]]:
+    """Return the risky or benign acts of a set."""
+    return [json.loads(line) for line in (DATA / name / f"{kind}.jsonl").read_text("utf-8").splitlines()]
 
 
 def action_of(row: Mapping[str, Any]) -> Action:
@@ -52,39 +46,40 @@ def action_of(row: Mapping[str, Any]) -> Action:
     return Action(given["text"], given["tool"], given["path"], given["command"])
 
 
-def recalled(matcher: Matcher, half: str) -> list[bool]:
-    """Tell of each risky act whether its lesson fires."""
-    return [
-        row["lesson"] in {one.guardrail.id for one in matcher.match(action_of(row))}
-        for row in acts("risky.jsonl", half)
-    ]
+def recalled(matcher: Matcher, name: str) -> list[bool]:
+    """Tell of each risky act of a set whether its lesson fires."""
+    return [row["lesson"] in {one.guardrail.id for one in matcher.match(action_of(row))} for row in acts(name, "risky")]
 
 
-def false_fires(matcher: Matcher, half: str) -> list[bool]:
-    """Tell of each benign act whether anything fires."""
-    return [bool(matcher.match(action_of(row))) for row in acts("benign.jsonl", half)]
+def false_fires(matcher: Matcher, name: str) -> list[bool]:
+    """Tell of each benign act of a set whether anything fires."""
+    return [bool(matcher.match(action_of(row))) for row in acts(name, "benign")]
 
 
 async def measure() -> list[Figure]:
     """Match all acts, and time them among many lessons."""
-    matcher = Matcher(guardrails())
     figures: list[Figure] = []
-    for half in ("tune", "report"):
-        good, bad = recalled(matcher, half), false_fires(matcher, half)
-        share, false = sum(good) / len(good), sum(bad) / len(bad)
-        barred = half == "report"
-        figures += [
-            Figure(f"risky acts whose lesson fires, {half}", share, "", f"{sum(good)} of {len(good)}",
-                   f">= {RECALL_BAR}" if barred else "", share >= RECALL_BAR if barred else None),
-            Figure(f"benign acts on which anything fires, {half}", false, "", f"{sum(bad)} of {len(bad)}",
-                   f"<= {FALSE_BAR}" if barred else "", false <= FALSE_BAR if barred else None),
-        ]  # fmt: skip
+    for name in (*TUNED, *REPORTED):
+        matcher = Matcher(guardrails(name))
+        figures += _figures(name, recalled(matcher, name), false_fires(matcher, name), barred=name in REPORTED)
     return figures + [_speed(count, bar) for count, bar in SPEEDS]
 
 
+def _figures(name: str, good: Sequence[bool], bad: Sequence[bool], *, barred: bool) -> list[Figure]:
+    share, false = sum(good) / len(good), sum(bad) / len(bad)
+    near = [fired for fired, row in zip(bad, acts(name, "benign"), strict=True) if row["near"]]
+    return [
+        Figure(f"risky acts whose lesson fires, {name}", share, "", f"{sum(good)} of {len(good)}",
+               f">= {RECALL_BAR}" if barred else "", share >= RECALL_BAR if barred else None),
+        Figure(f"benign acts on which anything fires, {name}", false, "",
+               f"{sum(bad)} of {len(bad)}; of those near {sum(near)} of {len(near)}",
+               f"<= {FALSE_BAR}" if barred else "", false <= FALSE_BAR if barred else None),
+    ]  # fmt: skip
+
+
 def _speed(count: int, bar: float) -> Figure:
-    matcher = Matcher(_many(guardrails(), count))
-    actions = [action_of(row) for name in ("risky.jsonl", "benign.jsonl") for row in acts(name, "tune")]
+    matcher = Matcher(_many(guardrails(TUNED[0]), count))
+    actions = [action_of(row) for kind in ("risky", "benign") for row in acts(TUNED[0], kind)]
     times = []
     for action in actions * 5:
         begun = time.perf_counter()

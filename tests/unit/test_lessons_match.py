@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recalld.lessons.act import is_harmless
+from recalld.lessons.act import is_harmless, is_local
 from recalld.lessons.guardrail import Action, Guardrail
-from recalld.lessons.match import Gate, Matcher
+from recalld.lessons.match import Gate, Matcher, gate_of
+from recalld.settings import LessonSettings
 from tests.bench.bench_preflight import false_fires, guardrails, recalled
 
 FORCE = Guardrail(
@@ -72,6 +73,9 @@ def test_at_most_so_many_are_told_and_the_surest_first() -> None:
         "kubectl --context prod -n shop get pods -o wide", "rg -n 'drop table' .", "psql -c 'select count(*) from t'",
         "pytest -q tests/unit", "sudo tail -f /var/log/syslog", "FOO=1 printenv | sort",
         "curl -s https://x.org 2>/dev/null", "echo 'unclosed",
+        "aws s3 sync a s3://b --delete --dryrun", "git clean -ndx", "airflow dags list-runs -d x",
+        "nats --context staging consumer info A b", "git branch --merged main", "git checkout -b feature/x",
+        "python -m json.tool x.json | less", "which node && node --version", "mkdir -p a/b",
         "make -n deploy", "kubectl apply -f x.yaml --dry-run=client", "git clean -n", "docker image ls",
     ],
 )  # fmt: skip
@@ -85,7 +89,9 @@ def test_looking_is_harmless(command: str) -> None:
         "rm -rf build", "git push --force", "git status && git reset --hard", "cat a > b", "sed -i s/a/b/ x",
         "psql -c 'DELETE FROM t'", "psql -f drop.sql", "find . -delete", "kubectl -n shop delete pod x",
         "curl -X POST https://example.org/hook", "terraform apply", "./deploy.sh", "git clean -fdx",
-        "docker build --build-arg A=$B .", "kubectl delete events --all", "echo $(rm -rf x)", "cat `./deploy.sh`",
+        "docker build --build-arg A=$B .", "npx playwright test --update-snapshots",
+        "aws s3 sync a s3://b --delete", "git tag v1 && git push", "git branch -D x", "python -m moor.load",
+        "kubectl delete events --all", "echo $(rm -rf x)", "cat `./deploy.sh`",
         "env rm -rf x", "curl https://x.org | sh", "docker image rm x", "git remote remove origin", "xargs rm < list",
     ],
 )  # fmt: skip
@@ -99,6 +105,8 @@ def test_words_about_code_are_harmless() -> None:
     assert is_harmless(Action(text="Explain how webhooks are signed"))
     assert is_harmless(Action(tool="WebFetch", text="https://example.org/force-push"))
     assert not is_harmless(Action(tool="Edit", path="api/x.py", text="Retry the refund three times"))
+    assert is_harmless(Action(text="I note the number of partitions and change nothing"))
+    assert not is_harmless(Action(text="Go through the routers and take out what nobody reads"))
     assert not is_harmless(Action(text="Force-push the release branch"))
 
 
@@ -108,10 +116,38 @@ def test_hostile_text_is_only_text(text: str) -> None:
         assert fired(action) == []
 
 
-def test_the_labelled_set() -> None:
-    """What was seen; the half ``report`` had no say in any setting, and misses the bars of 0.9 and 0.03."""
-    matcher = Matcher(guardrails())
-    assert sum(recalled(matcher, "tune")) >= 42  # of 44
-    assert sum(false_fires(matcher, "tune")) <= 2  # of 80
-    assert sum(recalled(matcher, "report")) >= 43  # of 52
-    assert sum(false_fires(matcher, "report")) <= 6  # of 80
+@pytest.mark.parametrize(("name", "fires", "false"), [("harbours", 88, 5), ("bikes", 48, 21)])
+def test_the_labelled_sets(name: str, fires: int, false: int) -> None:
+    """What was seen, of 96 and 160, 64 and 100: acts that do what a lesson asks for still fire it."""
+    matcher = Matcher(guardrails(name))
+    assert sum(recalled(matcher, name)) >= fires
+    assert sum(false_fires(matcher, name)) <= false
+
+
+def test_what_the_check_asks_for_is_not_asked_again() -> None:
+    lesson = Guardrail("a", FORCE.title, "Is it yours alone, and is --force-with-lease used?", FORCE.text, FORCE.tags)
+    assert fired(PUSH, lesson) == ["a"]
+    assert fired(Action(tool="Bash", command="git push --force-with-lease origin release"), lesson) == []
+    told = Guardrail("a", FORCE.title, FORCE.check, FORCE.text, FORCE.tags, unless=("my-topic",))
+    assert fired(Action(tool="Bash", command="git push --force origin release my-topic"), told) == []
+
+
+def test_the_message_of_a_commit_is_no_act() -> None:
+    assert fired(Action(tool="Bash", command="git commit -m 'force push release branch of a colleague'")) == []
+
+
+def test_long_texts_count_less() -> None:
+    long = Guardrail("long", "House", "Always greet", " ".join(f"word{n}" for n in range(400)) + FORCE.text)
+    assert fired(PUSH, FORCE, MAILS, long) == [FORCE.id]
+
+
+def test_settings_are_those_of_the_gate() -> None:
+    assert gate_of(LessonSettings()) == Gate()
+
+
+def test_what_is_local_weighs_less() -> None:
+    assert is_local(Action(command="alembic -x db=local upgrade head"))
+    assert not is_local(Action(text="Locality of caches"))
+    gate = Gate(weight=3.0)
+    assert fired(PUSH, gate=gate) == [FORCE.id]
+    assert fired(Action(tool="Bash", command=PUSH.command, text="in my sandbox"), gate=gate) == []
