@@ -29,6 +29,8 @@ TESTING = frozenset(
 )
 """Programs, modules and subcommands that test or check."""
 GIT_ANSWERS = frozenset({"check-ignore", "diff", "grep", "merge-base", "show-ref"})
+PASSIVE = frozenset({"echo", "printf", "tee", "true"})
+"""What stands beside the program that fails."""
 _STATUS = re.compile(
     r"\s{0,9}(?:Error: )?(?:Exit code|Command (?:failed|exited) with (?:exit |non-zero )?(?:code|status)(?: code)?)"
     r"[: ]{1,3}(\d{1,5})\s{0,9}"
@@ -70,7 +72,8 @@ class Failure:
     @property
     def culprit(self) -> list[str]:
         """The words of the simple command that most likely failed; empty where there is no command."""
-        return next(iter(self.named or self.parts[-1:]), [])
+        acting = [words for words in self.parts if words[0] not in PASSIVE]
+        return next(iter(self.named or acting[-1:] or self.parts[-1:]), [])
 
     @property
     def program(self) -> str:
@@ -125,11 +128,14 @@ def _said(event: Fields, response: Fields) -> str:
 
 
 def _shortened(said: str, limit: int) -> str:
-    """Return begin and end of a text that is too long, cut between words: half a secret is known for none."""
+    """Return begin and end of a text that is too long.
+
+    Cut before a word, and after a line: half a secret, or one without what names it, would be known for none.
+    """
     if len(said) <= limit:
         return said
-    begin, end = re.sub(r"(?<!\S)\S+\Z", "", said[: limit // 2]), re.sub(r"\A\S+", "", said[-limit // 2 :])
-    return f"{begin.rstrip()}\n...\n{end.lstrip()}"
+    begin, end = re.sub(r"(?<!\S)\S+\Z", "", said[: limit // 2]), said[-limit // 2 :].partition("\n")[2]
+    return f"{begin.rstrip()}\n...\n{end}"
 
 
 def _clean(value: str, places: list[tuple[str, str]]) -> str:

@@ -11,6 +11,8 @@ _VALUE = r"(?:\"[^\"\n]*\"?|'[^'\n]*'?|[^\s\"']\S*)"
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)", re.DOTALL
 )
+_END_OF_KEY = re.compile(r"\A.*-----END [A-Z ]{0,40}PRIVATE KEY-----", re.DOTALL)
+"""Of one whose begin was cut off."""
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://)(?:[^\s/@:\"'<>]*:[^\s\"'<>]*|[^\s/@\"'<>]*)@", re.I)
 _IN_QUERY = re.compile(r"([?&][\w.-]{0,40}(?:key|sig|signature|code|session)[\w.-]{0,40}=)[^&\s\"'<>#]+", re.I)
 _SCHEME = re.compile(r"\b((?:bearer|basic|negotiate|digest|token)[ \t]+)[\w.~+/=-]{8,}", re.I)
@@ -31,6 +33,7 @@ _LONG = re.compile(r"[A-Za-z0-9+/_=-]{32,}")
 def masked(text: str) -> str:
     """Return the text with what is a secret, or looks like one, as ``***``."""
     text = _PRIVATE_KEY.sub(MASK, text)
+    text = _END_OF_KEY.sub(MASK, text)
     text = _IN_URL.sub(rf"\1{MASK}@", text)
     text = _IN_QUERY.sub(rf"\1{MASK}", text)
     text = _SCHEME.sub(rf"\1{MASK}", text)
