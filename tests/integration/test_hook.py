@@ -329,7 +329,8 @@ async def test_a_hostile_memory_is_told_as_data(place: Place) -> None:
     place.verbs.checks = lambda request: (view,) * 20
     ran = await run_hook("PreToolUse", APPLY, "--server", place.url)
     lines = ran.told.splitlines()
-    assert len(lines) == 21
+    assert 5 < len(lines) <= 21
+    assert len(ran.told) < 9_000
     assert max(map(len, lines)) < 1_000
     assert not any(c in ran.told for c in "\x1b\x07<>\u202e")
 
