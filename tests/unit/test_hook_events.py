@@ -218,3 +218,17 @@ def test_nothing_but_what_is_built_in_is_imported_before_a_tool_runs() -> None:
     imported = {line.rpartition("|")[2].strip() for line in started.stderr.decode().splitlines()}
     assert "recalld_plugins.claude_code.bus" in imported
     assert not imported & {"json", "re", "enum", "os", "socket", "ssl", "collections", "typing", "asyncio", "site"}
+
+
+def test_without_the_interpreters_own_json_the_standard_librarys_does() -> None:
+    program = (
+        "import sys; sys.modules['_json'] = None\n"
+        "from recalld_plugins.claude_code.plain import read, write\n"
+        "assert 'json' in sys.modules\n"
+        "sys.stdout.buffer.write(write(read(sys.stdin.buffer.read())))"
+    )
+    value = {"a": [1, True, None, 'ü"\n']}
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=json.dumps(value).encode(), stdout=subprocess.PIPE, check=True
+    )
+    assert json.loads(done.stdout) == value
