@@ -11,6 +11,7 @@ from recalld.cli import (
     documents,
     evaluating,
     events,
+    hook,
     lint,
     preflight,
     questions,
@@ -27,6 +28,8 @@ from recalld.cli.command import application, command
 app = application("recall asks a running recalld: search a memory, look after its repos, see what happens.")
 repo_app = typer.Typer(help="Say which directories are remembered.", no_args_is_help=True)
 app.add_typer(repo_app, name="repo")
+hook_app = typer.Typer(help="Have Claude Code ask the memory by itself.", no_args_is_help=True)
+app.add_typer(hook_app, name="hook")
 evaluate_app = typer.Typer(help=evaluating.HELP, no_args_is_help=True, cls=evaluating.RunsByDefault)
 app.add_typer(evaluate_app, name="evaluate")
 
@@ -49,6 +52,8 @@ command(app, examples=demo.EXAMPLES)(demo.demo)
 command(repo_app, examples=repos.ADD_EXAMPLES)(repos.add)
 command(repo_app, "list", examples=repos.LIST_EXAMPLES)(repos.list_)
 command(repo_app, examples=repos.REMOVE_EXAMPLES)(repos.remove)
+command(hook_app, examples=hook.INSTALL_EXAMPLES)(hook.install)
+command(hook_app, examples=hook.UNINSTALL_EXAMPLES)(hook.uninstall)
 command(evaluate_app, examples=evaluating.RUN_EXAMPLES)(evaluating.run)
 command(evaluate_app, examples=evaluating.EXPLAIN_EXAMPLES)(evaluating.explain)
 command(evaluate_app, examples=evaluating.COMPARE_EXAMPLES)(evaluating.compare)

@@ -19,6 +19,7 @@ ISSUE = {
         *("receipts", "supersede", "check", "calibrate", "lint", "preflight", "brief"),
         *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema", "evaluate check"),
         *("evaluate import", "evaluate propose", "evaluate ablate", "evaluate embedders", "evaluate finetune"),
+        *("hook install", "hook uninstall"),
         *("repo add", "repo list", "repo remove"),
     },
 }
