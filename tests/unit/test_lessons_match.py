@@ -116,9 +116,9 @@ def test_hostile_text_is_only_text(text: str) -> None:
         assert fired(action) == []
 
 
-@pytest.mark.parametrize(("name", "fires", "false"), [("harbours", 88, 5), ("bikes", 48, 21)])
+@pytest.mark.parametrize(("name", "fires", "false"), [("harbours", 88, 5), ("bikes", 48, 21), ("library", 47, 32)])
 def test_the_labelled_sets(name: str, fires: int, false: int) -> None:
-    """What was seen, of 96 and 160, 64 and 100: acts that do what a lesson asks for still fire it."""
+    """What was seen, of 96 and 160, and twice of 64 and 100: acts that do what a lesson asks for still fire it."""
     matcher = Matcher(guardrails(name))
     assert sum(recalled(matcher, name)) >= fires
     assert sum(false_fires(matcher, name)) <= false
