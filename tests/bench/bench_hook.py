@@ -1,7 +1,8 @@
 """The hook as Claude Code runs it, before a command that a lesson applies to: whole processes, against an empty Python.
 
-500 lessons of the set of bench_preflight are matched behind the verb, on a real NATS server that asks for a password.
-The runs take turns, so that all see the same machine.
+A real daemon has indexed 500 lessons, those of the first set of bench_preflight and mixtures of them. The runs take
+turns, so that all see the same machine. The same daemon then says how long it looks for what applies, with 500 lessons
+and with 5,000.
 """
 
 from __future__ import annotations
@@ -10,67 +11,83 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-import anyio
+import yaml
 from anyio import to_thread
 
-from recalld.bus import wire
+from recalld.bus.client import RecallClient
 from recalld.cli.hook import hook_file
 from recalld.cli.hook_settings import Hook
-from recalld.lessons.guardrail import Action
+from recalld.lessons.guardrail import Action, Guardrail
 from recalld.lessons.match import Matcher
-from tests.bench.bench_preflight import _many, acts, guardrails
+from tests.bench.bench_preflight import SPEEDS, TUNED, action_of, acts, guardrails, many
 from tests.bench.figure import Figure, median, quantile, report
-from tests.support.bus import connected
+from tests.support.daemon import running
 from tests.support.directories import short_directory
-from tests.support.hook import Verbs, state_dir
-from tests.support.nats import fresh_nats
+from tests.support.waiting import until
 
 LESSONS = 500
 ROUNDS = 100
 RATIO_BAR, TIME_BAR_MS = 2.5, 60.0
 GONE = "nats://127.0.0.1:1"
+READ_S = 300.0
+"""How long the daemon may take to read the lessons (seconds)."""
 
 
-def checks(matcher: Matcher) -> Verbs:
-    """Return verbs whose preflight matches as the daemon does."""
-
-    def match(request: wire.PreflightRequest) -> Sequence[wire.GuardrailView]:
-        found = matcher.match(Action(request.text, request.tool, request.path, request.command))
-        return [
-            wire.GuardrailView(
-                id=one.guardrail.id, repo="memory", path=one.guardrail.id, title=one.guardrail.title,
-                check=one.guardrail.check, kind="lesson", shared=one.shared, confidence=one.confidence,
-            )
-            for one in found
-        ]  # fmt: skip
-
-    return Verbs(checks=match)
+def write_lessons(folder: Path, lessons: list[Guardrail]) -> None:
+    """Write lessons as the files that a memory has of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, lesson in enumerate(lessons):
+        front = {"title": lesson.title, "check": lesson.check, "tags": list(lesson.tags)}
+        (folder / f"{number:05}.md").write_text(f"---\n{yaml.safe_dump(front)}---\n{lesson.text}\n", "utf-8")
 
 
-def event(matcher: Matcher) -> bytes:
+async def until_read(client: RecallClient, count: int) -> None:
+    """Wait until the rulebook has so many guardrails."""
+
+    async def is_read() -> bool:
+        return (await client.preflight(text="x")).guardrails >= count
+
+    await until(is_read, READ_S)
+
+
+def event(lessons: list[Guardrail]) -> bytes:
     """Return what Claude Code sends before a command of the set for which a lesson fires."""
-    commands = [row["action"]["command"] for row in acts("risky.jsonl", "tune") if row["action"].get("command")]
+    matcher = Matcher(lessons)
+    commands = [row["action"]["command"] for row in acts(TUNED[0], "risky") if row["action"].get("command")]
     command = next(command for command in commands if matcher.match(Action(command=command)))
     given = {"session_id": "a" * 36, "cwd": "/home/bob/shop", "hook_event_name": "PreToolUse", "tool_name": "Bash"}
     return json.dumps({**given, "tool_input": {"command": command}}).encode()
 
 
 async def measure() -> list[Figure]:
-    """Start the processes in turns and time them."""
-    matcher = Matcher(_many(guardrails(), LESSONS))
-    verbs, stop, asked = checks(matcher), anyio.Event(), event(matcher)
+    """Start the processes in turns and time them, then ask the daemon itself."""
+    figures: list[Figure] = []
     with short_directory() as directory:
-        async with fresh_nats() as url, connected(url) as connection, anyio.create_task_group() as group:
-            await group.start(verbs.service(connection).run, stop)
-            state = state_dir(directory, url)
-            lines = _lines(state)
-            times = await to_thread.run_sync(_in_turns, lines, asked)
-            stop.set()
-    assert len(verbs.seen) == 2 * (ROUNDS + 1)
-    return _figures(times)
+        async with running(directory / "state") as daemon, daemon.client() as client:
+            await client.repo_add(str(directory), name="memory", include=("lessons/",))
+            for count, bar in SPEEDS:
+                lessons = many(guardrails(TUNED[0]), count)
+                write_lessons(directory / "lessons", lessons)
+                await until_read(client, count)
+                if count == LESSONS:
+                    lines = _lines(daemon.state_dir)
+                    figures += _figures(await to_thread.run_sync(_in_turns, lines, event(lessons)))
+                figures.append(await _asked(client, count, bar))
+    return figures
+
+
+async def _asked(client: RecallClient, count: int, bar: float) -> Figure:
+    """Return how long the daemon looks for what applies to the acts of the set, by its own clock."""
+    took = []
+    for row in [*acts(TUNED[0], "risky"), *acts(TUNED[0], "benign")]:
+        act: Action = action_of(row)
+        reply = await client.preflight(text=act.text, tool=act.tool, path=act.path, command=act.command)
+        took.append(reply.took_ms)
+    p50 = median(took)
+    worst = f"p95 {quantile(took, 0.95):.2f} ms"
+    return Figure(f"preflight in the daemon, {count:,} lessons, p50", p50, "ms", worst, f"<= {bar:g}", p50 <= bar)
 
 
 def _lines(state: Path) -> dict[str, list[str]]:

@@ -78,7 +78,7 @@ def _figures(name: str, good: Sequence[bool], bad: Sequence[bool], *, barred: bo
 
 
 def _speed(count: int, bar: float) -> Figure:
-    matcher = Matcher(_many(guardrails(TUNED[0]), count))
+    matcher = Matcher(many(guardrails(TUNED[0]), count))
     actions = [action_of(row) for kind in ("risky", "benign") for row in acts(TUNED[0], kind)]
     times = []
     for action in actions * 5:
@@ -89,7 +89,7 @@ def _speed(count: int, bar: float) -> Figure:
     return Figure(f"matching an act with {count:,} lessons, p50", took, "ms", "", f"<= {bar:g}", took <= bar)
 
 
-def _many(known: Sequence[Guardrail], count: int) -> list[Guardrail]:
+def many(known: Sequence[Guardrail], count: int) -> list[Guardrail]:
     """Return so many lessons: those of the set, and others that each mix the words of two of them."""
     made = list(known)
     while len(made) < count:
