@@ -29,6 +29,7 @@ from recalld.ingest.worker import IndexWorker
 from recalld.jobs.retention import Retention
 from recalld.jobs.schedule import Schedule
 from recalld.lessons.match import gate_of
+from recalld.lessons.told import Told
 from recalld.model import Repo
 from recalld.node import Node
 from recalld.serve.calibration import CalibrationVerbs
@@ -153,7 +154,7 @@ class ServeRole:
             node.store, freshness, node.probes(), node.settings.node.name, node.settings.node.roles, node.started_at
         )
         calibration = CalibrationVerbs(node.calibrator)
-        preflight = PreflightVerbs(self._rulebook, freshness)
+        preflight = PreflightVerbs(self._rulebook, freshness, Told(node.settings.lessons.again_s))
         add("search", wire.SearchRequest, wire.SearchReply, search)
         add("receipts", wire.ReceiptsRequest, wire.ReceiptsReply, ReceiptVerbs(node.receipts))
         add("check", wire.CheckRequest, wire.CheckReply, CheckVerb(node.store, node.comparing, now))

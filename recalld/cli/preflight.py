@@ -21,6 +21,7 @@ File = Annotated[str, typer.Option("--path", metavar="FILE", help="The file that
 CommandLine = Annotated[str, typer.Option("--command", "-c", metavar="LINE", help="The shell command that it runs.")]
 Repos = Annotated[list[str] | None, typer.Option("--repo", metavar="NAME", help="Only by this repo.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=20, help="How many lines at most.")]
+Session = Annotated[str, typer.Option(metavar="NAME", help="Not again what was just told in this session.")]
 ExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit with 1 where something is to be checked.")]
 Rules = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=0, max=50, help="How many rules at most.")]
 
@@ -44,6 +45,7 @@ async def preflight(
     command: CommandLine = "",
     repo: Repos = None,
     limit: Limit = 3,
+    session: Session = "",
     exit_code: ExitCode = False,
 ) -> int:
     """Say what to check before an act: the lines of lessons and rules that apply to it. Silent where none does.
@@ -58,7 +60,7 @@ async def preflight(
     async with cli.client() as client:
         reply = await client.preflight(
             text=words, tool=tool or ("Bash" if command else ""), path=path, command=command, cwd=os.getcwd(),
-            repo=tuple(repo or ()), limit=limit,
+            repo=tuple(repo or ()), limit=limit, session=session,
         )  # fmt: skip
     if cli.as_json:
         output.reply_json(reply)

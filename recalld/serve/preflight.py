@@ -10,6 +10,7 @@ from recalld.bus import wire
 from recalld.errors import NotFoundError
 from recalld.lessons.guardrail import Action, Guardrail
 from recalld.lessons.match import Firing
+from recalld.lessons.told import Told
 from recalld.model import Repo, State
 from recalld.serve.rulebook import Rulebook
 
@@ -20,19 +21,34 @@ class PreflightVerbs:
 
     rulebook: Rulebook
     freshness: Callable[[], Awaitable[wire.Freshness]]
+    told: Told
+    monotonic: Callable[[], float] = time.monotonic
 
     async def preflight(self, agent: str, request: wire.PreflightRequest) -> wire.PreflightReply:
         """Return the checklist; empty where nothing applies. Raises NotFoundError for a repo that is not watched."""
         begun = time.perf_counter()
         self._require(agent, request.repo)
         action = Action(request.text, request.tool, request.path, request.command)
-        fired = self.rulebook.match(agent, action, request.cwd, request.repo, request.limit)
+        fired = self._untold(agent, request, self.rulebook.match(agent, action, request.cwd, request.repo))
         return wire.PreflightReply(
             checks=tuple(_view(repo, firing.guardrail, firing) for repo, firing in fired),
             guardrails=self._count(agent, request.repo),
             state=self._state(),
             took_ms=(time.perf_counter() - begun) * 1e3,
         )
+
+    def _untold(
+        self, agent: str, request: wire.PreflightRequest, fired: list[tuple[Repo, Firing]]
+    ) -> list[tuple[Repo, Firing]]:
+        """Return what is told now: the surest that were not told in this session just before."""
+        if not request.session:
+            return fired[: request.limit]
+        now = self.monotonic()
+        places = {(agent, request.session, repo.name, one.guardrail.id): (repo, one) for repo, one in fired}
+        fresh = [place for place in places if not self.told.lately(place, now)][: request.limit]
+        for place in fresh:
+            self.told.note(place, now)
+        return [places[place] for place in fresh]
 
     async def brief(self, agent: str, request: wire.BriefRequest) -> wire.BriefReply:
         """Return how fresh the memory is and the rules that stand."""

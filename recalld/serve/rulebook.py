@@ -55,16 +55,14 @@ class Rulebook:
     loaded: bool = field(default=False, init=False)
     """Whether every repo's guardrails have been read once."""
 
-    def match(
-        self, agent: str, action: Action, cwd: str, repos: Sequence[str], limit: int
-    ) -> list[tuple[Repo, Firing]]:
+    def match(self, agent: str, action: Action, cwd: str, repos: Sequence[str]) -> list[tuple[Repo, Firing]]:
         """Return what applies to an act in the directory ``cwd``, by the repos that an agent may see, surest first."""
         found = [
             (shelf.repo, firing)
             for shelf in self.shelves(agent, repos)
             for firing in shelf.book.matcher.match(_placed(action, shelf.repo.path, cwd))
         ]
-        return sorted(found, key=lambda one: -one[1].confidence)[:limit]
+        return sorted(found, key=lambda one: -one[1].confidence)
 
     def standing(self, agent: str, repos: Sequence[str], limit: int) -> list[tuple[Repo, Guardrail]]:
         """Return what to tell at a beginning, each repo's most important first."""

@@ -86,6 +86,13 @@ async def test_what_applies_is_told_with_its_reason(client: RecallClient, memory
         await client.preflight(**PUSH, repo=("memry",))
 
 
+async def test_what_was_told_in_a_session_is_not_told_again(client: RecallClient, memory: Path) -> None:
+    assert (await client.preflight(**PUSH, session="one")).checks
+    assert not (await client.preflight(**PUSH, session="one")).checks
+    assert (await client.preflight(**PUSH, session="two")).checks
+    assert (await client.preflight(**PUSH)).checks
+
+
 async def test_files_that_change_change_what_fires(client: RecallClient, memory: Path) -> None:
     lesson = memory / "lessons/force.md"
     lesson.write_text(FORCE.replace("---\ncheck", "---\nstatus: proposed\ncheck"))

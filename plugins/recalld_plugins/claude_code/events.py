@@ -2,7 +2,7 @@
 
 from recalld_plugins.claude_code.plain import TEXT_CHARACTERS, Fields, fields, items, shown, text
 
-PATH_CHARACTERS, TOOL_CHARACTERS = 4_096, 200
+PATH_CHARACTERS, TOOL_CHARACTERS, SESSION_CHARACTERS = 4_096, 200, 200
 CHECK_CHARACTERS, ID_CHARACTERS, WORD_CHARACTERS = 400, 200, 40
 NEW_TEXT = ("new_string", "content", "new_source")
 """Where Edit, Write and NotebookEdit have what they write; MultiEdit has a list of edits."""

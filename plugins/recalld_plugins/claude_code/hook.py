@@ -26,7 +26,14 @@ if __name__ == "__main__":  # -I -S: nothing but the standard library is found
     sys.path.append(__file__.rsplit("/", 3)[0])
 
 from recalld_plugins.claude_code.bus import LINE_BYTES, Server, ask
-from recalld_plugins.claude_code.events import PATH_CHARACTERS, TOOL_CHARACTERS, act_of, briefing, checklist
+from recalld_plugins.claude_code.events import (
+    PATH_CHARACTERS,
+    SESSION_CHARACTERS,
+    TOOL_CHARACTERS,
+    act_of,
+    briefing,
+    checklist,
+)
 from recalld_plugins.claude_code.plain import Fields, items, read, read_object, shown, text, write
 
 AGENT = "claude-code"
@@ -121,6 +128,7 @@ def told(options: Options, until: float) -> str:
         if not act:
             raise LookupError("the event does not say what is about to be done")
         act["tool"] = text(event.get("tool_name"), TOOL_CHARACTERS)
+        act["session"] = text(event.get("session_id"), SESSION_CHARACTERS)
         return checklist(_asked(options, "preflight", {**common, **act}, until))
     if options.event == "SessionStart":
         return briefing(_asked(options, "brief", common, until))

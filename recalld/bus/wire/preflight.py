@@ -15,6 +15,7 @@ class PreflightRequest(Request):
     """What an agent is about to do, as far as it is known.
 
     ``path`` and ``cwd`` are the file and the directory that it works in, as it names them; ``repo`` narrows to repos.
+    What was told in the same ``session`` (any name, of this agent) within ``lessons.again_s`` is not told again.
     """
 
     text: Annotated[str, Field(max_length=32_768)] = ""
@@ -22,6 +23,7 @@ class PreflightRequest(Request):
     path: Annotated[str, Field(max_length=4_096)] = ""
     command: Annotated[str, Field(max_length=32_768)] = ""
     cwd: Annotated[str, Field(max_length=4_096)] = ""
+    session: Annotated[str, Field(max_length=200)] = ""
     repo: tuple[str, ...] = ()
     limit: Annotated[int, Field(ge=1, le=20)] = 3
 
