@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from pathspec import GitIgnoreSpec
 
 from recalld.analyze import Analyzer
@@ -24,6 +26,8 @@ from recalld.settings import LessonSettings
 
 _ASKED = re.compile(r"(?<![\w-])(?<!no )(?<!without )(?<!than )--[a-z][\w-]+")
 """An option that a check names: an act that has it does what the check asks for."""
+_Word = tuple[str, list[str]]
+"""A word of an act, and its terms that tell something."""
 _GLOB = re.compile(r"[/*.]")
 """What a scope that speaks of files has, and one that speaks of teams or subjects has not."""
 
@@ -80,6 +84,18 @@ def prepare(guardrail: Guardrail, analyzer: Analyzer | None = None) -> Prepared:
     return Prepared(guardrail, _terms(analyzer, head), _terms(analyzer, guardrail.text))
 
 
+@dataclass(frozen=True, slots=True)
+class _Posting:
+    """The guardrails that have a term, by number in rising order, and what it weighs in each."""
+
+    numbers: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[int, float]]) -> _Posting:
+        return cls(np.array([number for number, _ in found], np.int32), np.array([weight for _, weight in found]))
+
+
 class Matcher:
     """The guardrails of one memory, ready to be matched with acts; of two that fit alike the first comes first."""
 
@@ -88,6 +104,7 @@ class Matcher:
         self._analyzer = Analyzer()
         ready = [one if isinstance(one, Prepared) else prepare(one, self._analyzer) for one in guardrails]
         self._guardrails = [one.guardrail for one in ready]
+        self._weights = np.array([one.weight for one in self._guardrails])
         self._postings = self._index(ready)
 
     def __len__(self) -> int:
@@ -97,33 +114,53 @@ class Matcher:
         """Return the guardrails that apply to an act, surest first; none for one that can do no harm."""
         if is_harmless(action):
             return []
+        words = list(_words(self._analyzer, action.words))
         reach = self._gate.local if is_local(action) else 1.0
-        found: dict[int, dict[str, tuple[float, str]]] = {}
-        for word, terms in _words(self._analyzer, action.words):
-            for number, (weight, term) in self._best(terms).items():
-                found.setdefault(number, {}).setdefault(term, (weight, word))
-        fired = [self._firing(number, reach, list(shared.values())) for number, shared in found.items()]
+        fired = (self._firing(number, reach, words) for number in self._candidates(words, reach))
         applying = [one for one in fired if one is not None and _concerns(one.guardrail, action)]
         return sorted(applying, key=lambda one: -one.confidence)[: self._gate.most]
 
-    def _best(self, terms: Sequence[str]) -> dict[int, tuple[float, str]]:
-        """Return the weightiest term of one word for each guardrail that has any of them."""
-        best: dict[int, tuple[float, str]] = {}
-        for term in terms:
-            for number, weight in self._postings.get(term, ()):
-                if number not in best or best[number][0] < weight:
-                    best[number] = (weight, term)
-        return best
+    def _candidates(self, words: Sequence[_Word], reach: float) -> list[int]:
+        """Return the guardrails that may fire: by all words, whether or not two of them share the same term."""
+        totals, counts = np.zeros(len(self)), np.zeros(len(self), np.int32)
+        for _, terms in words:
+            found = [self._postings[term] for term in terms if term in self._postings]
+            if len(found) == 1:
+                totals[found[0].numbers] += found[0].weights
+                counts[found[0].numbers] += 1
+            elif found:
+                best = np.zeros(len(self))
+                for posting in found:
+                    best[posting.numbers] = np.maximum(best[posting.numbers], posting.weights)
+                totals += best
+                counts += best > 0
+        enough = (counts >= self._gate.shared) & (reach * self._weights * totals >= self._gate.weight)
+        return [int(number) for number in np.flatnonzero(enough)]
 
-    def _firing(self, number: int, reach: float, shared: list[tuple[float, str]]) -> Firing | None:
+    def _firing(self, number: int, reach: float, words: Sequence[_Word]) -> Firing | None:
+        """Return a candidate with the words that it shares, each term once; None where they weigh too little."""
+        shared: dict[str, tuple[float, str]] = {}
+        for word, terms in words:
+            weights = {term: weight for term in terms if (weight := self._weight(term, number))}
+            if weights:
+                term = max(weights, key=weights.__getitem__)
+                shared.setdefault(term, (weights[term], word))
         gate, guardrail = self._gate, self._guardrails[number]
-        total = reach * guardrail.weight * sum(weight for weight, _ in shared)
+        total = reach * guardrail.weight * sum(weight for weight, _ in shared.values())
         if len(shared) < gate.shared or total < gate.weight:
             return None
-        words = tuple(word for _, word in sorted(shared, key=lambda one: -one[0]))
-        return Firing(guardrail, words, total / (total + gate.weight))
+        told = tuple(word for _, word in sorted(shared.values(), key=lambda one: -one[0]))
+        return Firing(guardrail, told, total / (total + gate.weight))
 
-    def _index(self, ready: Sequence[Prepared]) -> dict[str, list[tuple[int, float]]]:
+    def _weight(self, term: str, number: int) -> float:
+        posting = self._postings.get(term)
+        if posting is None:
+            return 0.0
+        place = int(np.searchsorted(posting.numbers, number))
+        found = place < len(posting.numbers) and posting.numbers[place] == number
+        return float(posting.weights[place]) if found else 0.0
+
+    def _index(self, ready: Sequence[Prepared]) -> dict[str, _Posting]:
         frequency = Counter(term for one in ready for term in one.head | one.text)
         count = len(ready)
         limit = max(2.0, self._gate.common * count)
@@ -135,7 +172,7 @@ class Matcher:
                 if frequency[term] <= limit:
                     weight = _rarity(frequency[term], count) * (1.0 if term in one.head else in_text)
                     postings.setdefault(term, []).append((number, weight))
-        return postings
+        return {term: _Posting.of(found) for term, found in postings.items()}
 
     def _brevity(self, length: int, mean: float) -> float:
         """Return what the words of a text count by its length: all, up to the mean, and less beyond it."""
@@ -147,7 +184,7 @@ def _terms(analyzer: Analyzer, text: str) -> frozenset[str]:
     return frozenset(term for _, terms in _words(analyzer, text) for term in terms)
 
 
-def _words(analyzer: Analyzer, text: str) -> Iterator[tuple[str, list[str]]]:
+def _words(analyzer: Analyzer, text: str) -> Iterator[_Word]:
     """Yield a text's words, and its pairs of neighbouring ones, with the terms that tell something."""
     for word, terms in analyzer.words(text):
         if telling := [term for term in terms if term not in GENERIC]:
