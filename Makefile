@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+WORKERS ?= 2
 PINNED := --extra embedded --extra openvino --extra cloud --extra evaluate
 STAMP := $(VENV)/.installed
 
@@ -21,8 +22,8 @@ $(STAMP): constraints.txt pyproject.toml
 demo: $(STAMP) ## the whole story on a throw-away daemon: no services, no keys, no downloads but packages
 	$(BIN)/recall demo
 
-test: $(STAMP) ## every test, against the embedded Postgres and NATS
-	$(BIN)/python -m pytest
+test: $(STAMP) ## every test, against embedded Postgres and NATS servers; a file's tests run in one of WORKERS processes
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 check: $(STAMP) ## lint, format, types, import contracts, dead code
 	$(BIN)/ruff check .

@@ -113,7 +113,7 @@ async def test_an_orphan_with_other_settings_is_replaced(state: Path) -> None:
             assert ended(daemon.server_pid)
 
 
-@pytest.mark.parametrize("pid", ["4194303", str(os.getpid()), "nonsense", ""])
+@pytest.mark.parametrize("pid", ["4194303", str(os.getpid()), "nonsense", ""], ids=["gone", "own", "nonsense", "none"])
 async def test_a_stale_pid_file_is_no_obstacle(state: Path, pid: str) -> None:
     (state / "nats").mkdir()
     (state / "nats" / "nats.pid").write_text(pid)
