@@ -28,6 +28,7 @@ from recalld.ingest.content import is_binary
 from recalld.ingest.worker import IndexWorker
 from recalld.jobs.retention import Retention
 from recalld.jobs.schedule import Schedule
+from recalld.lessons.likes import Likeness
 from recalld.lessons.match import gate_of
 from recalld.lessons.told import Told
 from recalld.model import Repo
@@ -109,7 +110,8 @@ class ServeRole:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._service = Service(node.foundation.connection, node.settings.node.name, __version__, node.settings.bus)
-        self._rulebook = Rulebook(node.store, self._changes, now, lambda: gate_of(node.settings.lessons))
+        likeness = self._likeness()
+        self._rulebook = Rulebook(node.store, self._changes, now, lambda: gate_of(node.settings.lessons), likeness)
         self._add_verbs()
 
     async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
@@ -124,6 +126,10 @@ class ServeRole:
         """Give an event whenever a document or a repo may have changed."""
         async with follow(self._node.foundation.connection) as events:
             yield (event async for event in events if event.topic in _CHANGING)
+
+    def _likeness(self) -> Likeness | None:
+        embedders = self._node.embedders
+        return Likeness(embedders.primary, lambda: not embedders.warming) if self._node.settings.lessons.blend else None
 
     def reload(self) -> None:
         """Searches take the new settings from the node."""

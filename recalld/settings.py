@@ -295,6 +295,8 @@ class LessonSettings(Section):
     """What words count in an act that says it is local."""
     most: Annotated[int, Field(ge=1, le=20)] = 3
     """Guardrails told of at most."""
+    blend: Annotated[float, Field(ge=0, le=20)] = 0.0
+    """Weight of sentence embeddings beside words; 4 is good, and costs an embedding an act. 0: words alone."""
     again_s: Annotated[float, Field(ge=0)] = 900.0
     """What was told in a session is not told again for so long (seconds)."""
 

@@ -32,6 +32,11 @@ _GLOB = re.compile(r"[/*.]")
 """What a scope that speaks of files has, and one that speaks of teams or subjects has not."""
 
 
+LIKE = 0.35
+"""A cosine that says nothing for or against a guardrail."""
+BLENDED_SHARED = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """What it takes to fire. The defaults were chosen on the half ``tune`` of ``tests/data/preflight``.
@@ -40,6 +45,9 @@ class Gate:
     guardrails have (or two of them, where there are few); a word of the ``text`` alone counts so much, less in a text
     that is longer than most by BM25's ``length`` normalisation, and each word of an act that says that it is ``local``
     so much. At most ``most`` guardrails are told of.
+
+    Where cosines of sentence embeddings are given, each adds ``blend`` times what it has above ``LIKE``, and two shared
+    words do: so much more of differently worded acts is found at the same silence (docs/preflight.md).
     """
 
     shared: int = 3
@@ -49,13 +57,14 @@ class Gate:
     length: float = 0.75
     local: float = 0.6
     most: int = 3
+    blend: float = 0.0
 
 
 def gate_of(settings: LessonSettings) -> Gate:
     """Return the gate that the settings say."""
     return Gate(
         settings.shared_words, settings.weight, settings.common_share, settings.text_weight, settings.length_share,
-        settings.local_weight, settings.most,
+        settings.local_weight, settings.most, settings.blend,
     )  # fmt: skip
 
 
@@ -110,17 +119,30 @@ class Matcher:
     def __len__(self) -> int:
         return len(self._guardrails)
 
-    def match(self, action: Action) -> list[Firing]:
-        """Return the guardrails that apply to an act, surest first; none for one that can do no harm."""
+    @property
+    def guardrails(self) -> Sequence[Guardrail]:
+        """The guardrails, in the order of their cosines."""
+        return self._guardrails
+
+    def match(self, action: Action, cosines: NDArray[np.float32] | None = None) -> list[Firing]:
+        """Return the guardrails that apply to an act, surest first; none for one that can do no harm.
+
+        ``cosines`` are of the act with each guardrail, in their order, where the gate blends them in.
+        """
         if is_harmless(action):
             return []
+        nudges = np.zeros(len(self))
+        if cosines is not None:
+            nudges += self._gate.blend * (cosines - LIKE)
+        least = self._gate.shared if cosines is None else BLENDED_SHARED
         words = list(_words(self._analyzer, action.words))
         reach = self._gate.local if is_local(action) else 1.0
-        fired = (self._firing(number, reach, words) for number in self._candidates(words, reach))
+        candidates = self._candidates(words, reach, least, nudges)
+        fired = (self._firing(number, words, reach, least, float(nudges[number])) for number in candidates)
         applying = [one for one in fired if one is not None and _concerns(one.guardrail, action)]
         return sorted(applying, key=lambda one: -one.confidence)[: self._gate.most]
 
-    def _candidates(self, words: Sequence[_Word], reach: float) -> list[int]:
+    def _candidates(self, words: Sequence[_Word], reach: float, least: int, nudges: NDArray[np.float64]) -> list[int]:
         """Return the guardrails that may fire: by all words, whether or not two of them share the same term."""
         totals, counts = np.zeros(len(self)), np.zeros(len(self), np.int32)
         for _, terms in words:
@@ -134,10 +156,10 @@ class Matcher:
                     best[posting.numbers] = np.maximum(best[posting.numbers], posting.weights)
                 totals += best
                 counts += best > 0
-        enough = (counts >= self._gate.shared) & (reach * self._weights * totals >= self._gate.weight)
+        enough = (counts >= least) & (reach * self._weights * totals + nudges >= self._gate.weight)
         return [int(number) for number in np.flatnonzero(enough)]
 
-    def _firing(self, number: int, reach: float, words: Sequence[_Word]) -> Firing | None:
+    def _firing(self, number: int, words: Sequence[_Word], reach: float, least: int, nudge: float) -> Firing | None:
         """Return a candidate with the words that it shares, each term once; None where they weigh too little."""
         shared: dict[str, tuple[float, str]] = {}
         for word, terms in words:
@@ -146,8 +168,8 @@ class Matcher:
                 term = max(weights, key=weights.__getitem__)
                 shared.setdefault(term, (weights[term], word))
         gate, guardrail = self._gate, self._guardrails[number]
-        total = reach * guardrail.weight * sum(weight for weight, _ in shared.values())
-        if len(shared) < gate.shared or total < gate.weight:
+        total = reach * guardrail.weight * sum(weight for weight, _ in shared.values()) + nudge
+        if len(shared) < least or total < gate.weight:
             return None
         told = tuple(word for _, word in sorted(shared.values(), key=lambda one: -one[0]))
         return Firing(guardrail, told, total / (total + gate.weight))

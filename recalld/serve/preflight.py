@@ -17,7 +17,7 @@ from recalld.serve.rulebook import Rulebook
 
 @dataclass(slots=True)
 class PreflightVerbs:
-    """Answers from the rulebook alone: an act never waits for a database."""
+    """Answers from the rulebook alone: an act never waits for a database, nor for a model unless ``lessons.blend``."""
 
     rulebook: Rulebook
     freshness: Callable[[], Awaitable[wire.Freshness]]
@@ -29,7 +29,9 @@ class PreflightVerbs:
         begun = time.perf_counter()
         self._require(agent, request.repo)
         action = Action(request.text, request.tool, request.path, request.command)
-        fired = self._untold(agent, request, self.rulebook.match(agent, action, request.cwd, request.repo))
+        likeness = self.rulebook.likeness
+        vector = await likeness.of_act(action) if likeness is not None else None
+        fired = self._untold(agent, request, self.rulebook.match(agent, action, request.cwd, request.repo, vector))
         return wire.PreflightReply(
             checks=tuple(_view(repo, firing.guardrail, firing) for repo, firing in fired),
             guardrails=self._count(agent, request.repo),

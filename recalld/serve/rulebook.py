@@ -19,8 +19,9 @@ from recalld.ingest.kinds import GUIDING
 from recalld.ingest.sources import FILES, sources_of
 from recalld.lessons.book import Book, make_book
 from recalld.lessons.guardrail import Action, Guardrail
+from recalld.lessons.likes import Likeness, Vectors
 from recalld.lessons.match import Firing, Gate
-from recalld.model import Repo
+from recalld.model import Repo, Vector
 from recalld.store import Store
 from recalld.trust.graph import Graph
 
@@ -40,6 +41,11 @@ class _Shelf:
     repo: Repo
     signature: str
     book: Book
+    vectors: Vectors | None = None
+
+    def cosines(self, vector: Vector | None) -> Vector | None:
+        """Return how near an act is to each guardrail, None where that is not known."""
+        return self.vectors @ vector if self.vectors is not None and vector is not None else None
 
 
 @dataclass(slots=True)
@@ -50,17 +56,23 @@ class Rulebook:
     changes: Callable[[], AbstractAsyncContextManager[AsyncIterator[object]]]
     clock: Callable[[], datetime]
     gate: Callable[[], Gate]
+    likeness: Likeness | None = None
     _shelves: dict[str, _Shelf] = field(default_factory=dict, init=False)
     _hint: anyio.Event = field(default_factory=anyio.Event, init=False)
     loaded: bool = field(default=False, init=False)
     """Whether every repo's guardrails have been read once."""
 
-    def match(self, agent: str, action: Action, cwd: str, repos: Sequence[str]) -> list[tuple[Repo, Firing]]:
-        """Return what applies to an act in the directory ``cwd``, by the repos that an agent may see, surest first."""
+    def match(
+        self, agent: str, action: Action, cwd: str, repos: Sequence[str], vector: Vector | None = None
+    ) -> list[tuple[Repo, Firing]]:
+        """Return what applies to an act in the directory ``cwd``, by the repos that an agent may see, surest first.
+
+        ``vector`` is the act's, where sentence embeddings have a say.
+        """
         found = [
             (shelf.repo, firing)
             for shelf in self.shelves(agent, repos)
-            for firing in shelf.book.matcher.match(_placed(action, shelf.repo.path, cwd))
+            for firing in shelf.book.matcher.match(_placed(action, shelf.repo.path, cwd), shelf.cosines(vector))
         ]
         return sorted(found, key=lambda one: -one[1].confidence)
 
@@ -129,7 +141,8 @@ class Rulebook:
         held = [guide for guide in guides if guide.id in graph.members]  # else it went between the two reads
         pages = shelf.book.pages if shelf is not None else {}
         book = await to_thread.run_sync(make_book, held, graph, sources, now, pages, self.gate())
-        self._shelves[repo.name] = _Shelf(repo, signature, book)
+        vectors = await self.likeness.of_guardrails(book.matcher.guardrails) if self.likeness is not None else None
+        self._shelves[repo.name] = _Shelf(repo, signature, book, vectors)
 
 
 def _placed(action: Action, *roots: str) -> Action:

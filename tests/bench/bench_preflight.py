@@ -13,16 +13,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from recalld.embed.factory import make_embedder
+from recalld.embed.protocol import Embedder
 from recalld.ingest.parse import read
 from recalld.lessons.extract import guided
 from recalld.lessons.guardrail import Action, Guardrail
-from recalld.lessons.match import Matcher
+from recalld.lessons.likes import Likeness, Vectors
+from recalld.lessons.match import Gate, Matcher
+from recalld.settings import EmbedSettings, default_cache_dir
 from tests.bench.figure import Figure, median, report
 
 DATA = Path(__file__).parents[1] / "data" / "preflight"
 TUNED: tuple[str, ...] = ("harbours", "bikes")
 REPORTED: tuple[str, ...] = ("library",)
 RECALL_BAR, FALSE_BAR = 0.9, 0.03
+BLEND = 4.0
 SPEEDS = ((500, 0.5), (5_000, 2.0))
 
 
@@ -61,17 +66,43 @@ async def measure() -> list[Figure]:
     figures: list[Figure] = []
     for name in (*TUNED, *REPORTED):
         matcher = Matcher(guardrails(name))
-        figures += _figures(name, recalled(matcher, name), false_fires(matcher, name), barred=name in REPORTED)
+        figures += _figures(name, name, recalled(matcher, name), false_fires(matcher, name), barred=name in REPORTED)
+    figures += await _blended()
     return figures + [_speed(count, bar) for count, bar in SPEEDS]
 
 
-def _figures(name: str, good: Sequence[bool], bad: Sequence[bool], *, barred: bool) -> list[Figure]:
+async def _blended() -> list[Figure]:
+    """Match all acts once more with sentence embeddings beside words."""
+    embedder = await make_embedder(EmbedSettings(), default_cache_dir())
+
+    async def loaded() -> Embedder:
+        return embedder
+
+    likeness, gate = Likeness(loaded, lambda: True), Gate(blend=BLEND)
+    figures = []
+    for name in (*TUNED, *REPORTED):
+        matcher = Matcher(guardrails(name), gate)
+        vectors = await likeness.of_guardrails(matcher.guardrails)
+
+        async def fired(row: Mapping[str, Any], matcher: Matcher = matcher, vectors: Vectors = vectors) -> list[str]:
+            act = action_of(row)
+            vector = await likeness.of_act(act)
+            found = matcher.match(act, vectors @ vector if vector is not None else None)
+            return [one.guardrail.id for one in found]
+
+        good = [row["lesson"] in await fired(row) for row in acts(name, "risky")]
+        bad = [bool(await fired(row)) for row in acts(name, "benign")]
+        figures += _figures(f"{name}, with embeddings", name, good, bad, barred=False)
+    return figures
+
+
+def _figures(what: str, name: str, good: Sequence[bool], bad: Sequence[bool], *, barred: bool) -> list[Figure]:
     share, false = sum(good) / len(good), sum(bad) / len(bad)
     near = [fired for fired, row in zip(bad, acts(name, "benign"), strict=True) if row["near"]]
     return [
-        Figure(f"risky acts whose lesson fires, {name}", share, "", f"{sum(good)} of {len(good)}",
+        Figure(f"risky acts whose lesson fires, {what}", share, "", f"{sum(good)} of {len(good)}",
                f">= {RECALL_BAR}" if barred else "", share >= RECALL_BAR if barred else None),
-        Figure(f"benign acts on which anything fires, {name}", false, "",
+        Figure(f"benign acts on which anything fires, {what}", false, "",
                f"{sum(bad)} of {len(bad)}; of those near {sum(near)} of {len(near)}",
                f"<= {FALSE_BAR}" if barred else "", false <= FALSE_BAR if barred else None),
     ]  # fmt: skip
