@@ -11,6 +11,7 @@ from recalld.cli import (
     documents,
     evaluating,
     events,
+    jobs,
     lint,
     questions,
     receipts,
@@ -26,6 +27,8 @@ from recalld.cli.command import application, command
 app = application("recall asks a running recalld: search a memory, look after its repos, see what happens.")
 repo_app = typer.Typer(help="Say which directories are remembered.", no_args_is_help=True)
 app.add_typer(repo_app, name="repo")
+jobs_app = typer.Typer(help="See what runs by the clock, run it now, call it off.", no_args_is_help=True)
+app.add_typer(jobs_app, name="jobs")
 evaluate_app = typer.Typer(help=evaluating.HELP, no_args_is_help=True, cls=evaluating.RunsByDefault)
 app.add_typer(evaluate_app, name="evaluate")
 
@@ -46,6 +49,9 @@ command(app, examples=demo.EXAMPLES)(demo.demo)
 command(repo_app, examples=repos.ADD_EXAMPLES)(repos.add)
 command(repo_app, "list", examples=repos.LIST_EXAMPLES)(repos.list_)
 command(repo_app, examples=repos.REMOVE_EXAMPLES)(repos.remove)
+command(jobs_app, "list", examples=jobs.LIST_EXAMPLES)(jobs.list_)
+command(jobs_app, examples=jobs.RUN_EXAMPLES)(jobs.run)
+command(jobs_app, examples=jobs.CANCEL_EXAMPLES)(jobs.cancel)
 command(evaluate_app, examples=evaluating.RUN_EXAMPLES)(evaluating.run)
 command(evaluate_app, examples=evaluating.EXPLAIN_EXAMPLES)(evaluating.explain)
 command(evaluate_app, examples=evaluating.COMPARE_EXAMPLES)(evaluating.compare)

@@ -123,7 +123,8 @@ class JobRuns:
                 await execution.stopped(self.limits.stubborn_s)
                 await self._hand_back(run)
             raise
-        return await self._end(run, execution.ending(ending))
+        with anyio.CancelScope(shield=True):  # what was done is written down, whatever else is stopped meanwhile
+            return await self._end(run, execution.ending(ending))
 
     def _runner(self, name: str) -> Runner:
         async def missing(_: object) -> Mapping[str, Any]:

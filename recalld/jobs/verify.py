@@ -1,7 +1,7 @@
 """The job ``verify``: index against disk, graph against files, orphans.
 
-It reports, and repairs nothing but what the scan itself publishes. Repairs are for people: a file saved again, or
-``recall reindex --force``, writes a document anew, and a fault that comes back is one of recalld's own.
+It reports, and repairs nothing but what the scan itself publishes. The index is a view of the files: a repo that is
+removed and added again is indexed from nothing. A fault that comes back after that is one of recalld's own.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Scan = Callable[[Repo], Awaitable[Mapping[str, Any]]]
 """Has a repo's watching node compare disk with index; returns what differed, as counts. Raises RecalldError."""
 
 _MEANING = {
-    "missing-in-generation": ("the document is not in the index that answers", "recall reindex --force"),
-    "chunk-without-generation": ("passages are kept for an index that does not know the document", "save it again"),
-    "chunk-without-postings": ("passages cannot be found by their words", "recall reindex --force"),
-    "chunk-without-vector": ("passages cannot be found by their meaning", "recall reindex --force"),
-    "contents-without-text": ("passages are kept of a document that holds none", "recall reindex --force"),
-    "edge-without-file": ("links and claims are kept of a file that is gone", "recall reindex --force"),
-    "claim-without-target": ("it says that it replaced, or was replaced by, what is not there", "correct the name"),
+    "missing-in-generation": "the document is not in the index that answers",
+    "chunk-without-generation": "passages are kept for an index that does not know the document",
+    "chunk-without-postings": "passages cannot be found by their words",
+    "chunk-without-vector": "passages cannot be found by their meaning",
+    "contents-without-text": "passages are kept of a document that holds none",
+    "edge-without-file": "links and claims are kept of a file that is gone",
+    "claim-without-target": "it says that it replaced, or was replaced by, what is not there",
 }
 _BY_PEOPLE = frozenset({"claim-without-target"})
 """What is no fault of the index, but of the files."""
@@ -76,7 +76,13 @@ class Verify:
 
 
 def _finding(fault: Fault) -> Finding:
-    meaning, fix = _MEANING[fault.code]
-    severity = Severity.WARNING if fault.code in _BY_PEOPLE else Severity.ERROR
+    by_people = fault.code in _BY_PEOPLE
     detail = f": {fault.detail[:200]}" if fault.detail else f" ({fault.count} of them)"
-    return Finding(fault.repo, fault.path, fault.code, severity, f"{meaning}{detail}", fix)
+    return Finding(
+        fault.repo,
+        fault.path,
+        fault.code,
+        Severity.WARNING if by_people else Severity.ERROR,
+        f"{_MEANING[fault.code]}{detail}",
+        "correct the name" if by_people else f"recall repo remove {fault.repo}, and add it again",
+    )

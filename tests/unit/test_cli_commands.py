@@ -20,6 +20,7 @@ ISSUE = {
         *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema", "evaluate check"),
         *("evaluate import", "evaluate propose", "evaluate ablate", "evaluate embedders", "evaluate finetune"),
         *("repo add", "repo list", "repo remove"),
+        *("jobs list", "jobs run", "jobs cancel"),
     },
 }
 
