@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from recalld.errors import DependencyError, NotFoundError, RecalldError
+from recalld.errors import NotFoundError, RecalldError
 from recalld.jobs.execution import Ending, Execution
 from recalld.jobs.job import JobRequest, Runner
 from recalld.store import Store
@@ -123,8 +123,7 @@ class JobRuns:
                 await execution.stopped(self.limits.stubborn_s)
                 await self._hand_back(run)
             raise
-        with anyio.CancelScope(shield=True):  # what was done is written down, whatever else is stopped meanwhile
-            return await self._end(run, execution.ending(ending))
+        return await self._end(run, execution.ending(ending))
 
     def _runner(self, name: str) -> Runner:
         async def missing(_: object) -> Mapping[str, Any]:
@@ -164,16 +163,20 @@ class JobRuns:
         return None
 
     async def _write(self, write: Callable[[], Awaitable[bool]]) -> bool | None:
-        """Write, waiting for a store that is away; None when it stays away: the next who claims the slot finds out."""
+        """Write, whatever is stopped meanwhile, waiting for a store that is away.
+
+        None when it stays away: the next who claims the slot finds out.
+        """
         deadline = anyio.current_time() + self.limits.patience_s
-        while True:
-            try:
-                return await write()
-            except DependencyError as error:
-                if anyio.current_time() >= deadline:
+        written: bool | None = None
+        with anyio.CancelScope(shield=True):
+            while written is None and anyio.current_time() < deadline:
+                try:
+                    written = await write()
+                except RecalldError as error:
                     log.warning("how a job ended could not be written down: %s", error.message)
-                    return None
-            await anyio.sleep(min(self.limits.beat_s, 1.0))
+                    await anyio.sleep(self.limits.beat_s)
+        return written
 
     async def _leave_behind(self, execution: Execution, run: JobRow) -> None:
         """Go on without a job that does not end; it is not begun here again until it has."""

@@ -16,19 +16,10 @@ from anyio import to_thread
 
 from recalld.bus.jobs import JobPublisher
 from tests.support.bus import connected
-from tests.support.jobs import until_settled
+from tests.support.jobs import WITNESSES, until_settled
 
 SLOTS = 200
 KILLS = 10
-_WITNESSES = """
-    CREATE TABLE overlap (slot integer, node text);
-    CREATE TABLE ended (slot text, node text, attempt integer);
-    CREATE FUNCTION note_end() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN INSERT INTO ended VALUES (new.slot, new.node, new.attempt); RETURN new; END
-    $$;
-    CREATE TRIGGER note_end AFTER UPDATE ON job_run FOR EACH ROW WHEN (new.state = 'done') EXECUTE FUNCTION note_end();
-"""
-"""The database itself counts how often a slot is done, in the transaction that says so."""
 
 
 @dataclass
@@ -94,7 +85,7 @@ async def until_ended(database: asyncpg.Connection, count: int) -> None:
 async def test_every_slot_is_done_once_though_nodes_are_killed(postgres: str, nats: str) -> None:
     rng = random.Random(20)
     database = await asyncpg.connect(postgres)
-    await database.execute(_WITNESSES)
+    await database.execute(f"{WITNESSES}; CREATE TABLE overlap (slot integer, node text)")
     async with two_nodes(nats, postgres, rng) as nodes:
         await ask(nats, rng)
         for enough in sorted(rng.sample(range(2, SLOTS - 20), KILLS)):

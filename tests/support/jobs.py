@@ -20,6 +20,14 @@ QUICK = Limits(
     timeout_s=lambda name: 30.0, delay_s=0.05, held_s=0.1, beat_s=0.05, stubborn_s=0.3, patience_s=10.0, look_s=3_600.0
 )
 ACK_WAIT_S = 1.0
+WITNESSES = """
+    CREATE TABLE ended (name text, slot text, node text, attempt integer);
+    CREATE FUNCTION note_end() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN INSERT INTO ended VALUES (new.name, new.slot, new.node, new.attempt); RETURN new; END
+    $$;
+    CREATE TRIGGER note_end AFTER UPDATE ON job_run FOR EACH ROW WHEN (new.state = 'done') EXECUTE FUNCTION note_end()
+"""
+"""The database itself counts how often a slot is done, in the transaction that says so."""
 
 
 @dataclass
