@@ -193,6 +193,8 @@ def _without_secrets(value: Any) -> Any:
     """Hide what may be secret inside values that are not declared so: passwords in URLs, keys in plugin options."""
     if isinstance(value, str):
         return re.sub(r"(?<=://)[^/@\s]+@", "********@", value)
+    if isinstance(value, BaseModel):
+        return value.model_dump(exclude_none=True)
     if isinstance(value, tuple):
         return tuple(_without_secrets(item) for item in value)
     if isinstance(value, dict):

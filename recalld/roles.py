@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Protocol
@@ -26,8 +26,13 @@ from recalld.bus.subjects import request as request_subject
 from recalld.foundation import now
 from recalld.ingest.content import is_binary
 from recalld.ingest.worker import IndexWorker
+from recalld.jobs.drift import CalibrateDrift
+from recalld.jobs.job import Runner, plans
+from recalld.jobs.lint import Lint
 from recalld.jobs.retention import Retention
+from recalld.jobs.runs import JobRuns, Limits
 from recalld.jobs.schedule import Schedule
+from recalld.jobs.verify import Verify
 from recalld.lessons.likes import Likeness
 from recalld.lessons.match import gate_of
 from recalld.lessons.told import Told
@@ -37,6 +42,7 @@ from recalld.serve.calibration import CalibrationVerbs
 from recalld.serve.check import CheckVerb
 from recalld.serve.control import ControlVerbs
 from recalld.serve.documents import DocumentVerbs
+from recalld.serve.jobs import JobVerbs
 from recalld.serve.preflight import PreflightVerbs
 from recalld.serve.receipts import ReceiptVerbs
 from recalld.serve.repos import RepoVerbs
@@ -55,6 +61,8 @@ _CHANGING = frozenset({"indexed", "deleted", "skipped", "repo.added", "repo.remo
 """Events after which other guardrails may stand."""
 ASK_S = 10.0
 """How long a watching node waits for a serving one (seconds)."""
+_COMPARED = {"seen", "changed", "deleted", "skipped", "refused", "unreadable", "error"}
+"""What verify tells of a scan."""
 
 
 class Role(Protocol):
@@ -76,16 +84,19 @@ class IndexRole:
         self._node = node
         connection, announce = node.foundation.connection, node.foundation.events.announce
         self._consumer = IngestConsumer(connection, node.settings.ingest)
-        self._jobs = JobConsumer(connection, announce)
+        schedule = node.settings.schedule
+        self._jobs = JobConsumer(connection, schedule.ack_wait_s)
+        self._runs = JobRuns(
+            node.store,
+            runners(node),
+            announce,
+            JobPublisher(connection).again,
+            node.settings.node.name,
+            Limits(timeout_s=lambda name: schedule.of(name, "timeout_s")),
+            now,
+        )
         self._worker = IndexWorker(
             node.store, node.generations.targets, node.policy, announce, now, node.receipts.documents_changed
-        )
-        self._retention = Retention(
-            node.store,
-            node.settings.store.tombstone_days,
-            node.settings.store.cached_embeddings,
-            node.settings.trust.receipt_days,
-            now,
         )
 
     async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
@@ -94,8 +105,8 @@ class IndexRole:
             group.start_soon(self._node.keep_generations)
             group.start_soon(self._node.keep_receipts)
             group.start_soon(self._node.keep_calibrated)
-            async with anyio.create_task_group() as consuming:
-                consuming.start_soon(self._jobs.run, {"retention": self._retention}, stop)
+            async with self._runs.open(), anyio.create_task_group() as consuming:
+                consuming.start_soon(self._jobs.run, self._runs, stop)
                 await consuming.start(self._consumer.run, self._worker.index, self._worker.give_up, stop)
                 task_status.started()
             group.cancel_scope.cancel()
@@ -161,6 +172,10 @@ class ServeRole:
         )
         calibration = CalibrationVerbs(node.calibrator)
         preflight = PreflightVerbs(self._rulebook, freshness, Told(node.settings.lessons.again_s))
+        asking = JobPublisher(connection)
+        jobs = JobVerbs(
+            node.store, node.settings.schedule, asking.publish, asking.unsettled, node.settings.node.name, now
+        )
         add("search", wire.SearchRequest, wire.SearchReply, search)
         add("receipts", wire.ReceiptsRequest, wire.ReceiptsReply, ReceiptVerbs(node.receipts))
         add("check", wire.CheckRequest, wire.CheckReply, CheckVerb(node.store, node.comparing, now))
@@ -178,6 +193,9 @@ class ServeRole:
         add("reindex", wire.ReindexRequest, wire.ReindexReply, control.reindex)
         add("events", wire.EventsRequest, wire.EventsReply, control.events)
         add("calibrate", wire.CalibrateRequest, wire.CalibrateReply, calibration.calibrate)
+        add("jobs", wire.JobsRequest, wire.JobsReply, jobs.jobs)
+        add("jobs.run", wire.JobsRunRequest, wire.JobRunReply, jobs.run)
+        add("jobs.cancel", wire.JobsCancelRequest, wire.JobRunReply, jobs.cancel)
         add("stats", wire.StatsRequest, wire.StatsReply, status.stats)
         add("health", wire.HealthRequest, wire.HealthReply, status.health)
 
@@ -225,9 +243,9 @@ class ScheduleRole:
     """Asks for jobs by the clock."""
 
     def __init__(self, node: Node) -> None:
-        jobs = JobPublisher(node.foundation.connection)
-        crontabs = {name: str(value) for name, value in node.settings.schedule}
-        self._schedule = Schedule(crontabs, jobs.publish, now)
+        jobs, announce = JobPublisher(node.foundation.connection), node.foundation.events.announce
+        planned = plans(node.settings.schedule)
+        self._schedule = Schedule(planned, jobs.publish, announce, node.settings.node.name, now)
 
     async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
         """Tick until told to stop."""
@@ -235,7 +253,31 @@ class ScheduleRole:
         await self._schedule.run(stop)
 
     def reload(self) -> None:
-        """Crontabs change with a restart."""
+        """When jobs run changes with a restart."""
+
+
+def runners(node: Node) -> dict[str, Runner]:
+    """Return the jobs that a node with the role index can run; each has its time in the schedule's settings."""
+    settings, scans = node.settings, ScanClient(node.foundation.connection)
+
+    async def scan(repo: Repo) -> Mapping[str, Any]:
+        report = await scans.scan(repo, wire.ReindexRequest(repo=repo.name))
+        return report.model_dump(mode="json", include=_COMPARED, exclude_none=True)
+
+    retention = Retention(
+        node.store,
+        settings.store.tombstone_days,
+        settings.store.cached_embeddings,
+        settings.trust.receipt_days,
+        settings.schedule.history_days,
+        now,
+    )
+    return {
+        "calibrate-drift": CalibrateDrift(node.calibrator),
+        "lint": Lint(node.store, now),
+        "retention": retention,
+        "verify": Verify(node.store, scan, now),
+    }
 
 
 ROLES: dict[str, Callable[[Node], Role]] = {

@@ -301,11 +301,63 @@ class LessonSettings(Section):
     """What was told in a session is not told again for so long (seconds)."""
 
 
+class JobSettings(Section):
+    """What one job has other than all."""
+
+    timeout_s: Annotated[float, Field(gt=0)] | None = None
+    """After so long it is stopped (seconds)."""
+    jitter_s: Annotated[float, Field(ge=0)] | None = None
+    """It is asked for up to so much later (seconds)."""
+    misfire_grace_s: Annotated[float, Field(gt=0)] | None = None
+    """A slot that was missed is still asked for so long after (seconds)."""
+
+
 class ScheduleSettings(Section):
-    """What runs by the clock."""
+    """What runs by the clock: crontabs in UTC or intervals ("every 6h"); empty: never. See docs/jobs.md."""
 
     retention: str = "30 3 * * *"
-    """Crontab (UTC) of the clean-up of tombstones and caches; empty: never."""
+    """Clean-up of tombstones, caches, receipts and the history of jobs."""
+    calibrate_drift: str = "every 12h"
+    """Probe questions are asked again: does the calibration still fit."""
+    lint: str = "15 4 * * *"
+    """What is wrong with each memory, as findings."""
+    verify: str = "45 4 * * *"
+    """Index against disk, graph against files, orphans."""
+    jitter_s: Annotated[float, Field(ge=0)] = 30.0
+    """A job is asked for up to so much after its time, by lot (seconds)."""
+    misfire_grace_s: Annotated[float, Field(gt=0)] = 3_600.0
+    """A slot that was missed is still asked for so long after (seconds)."""
+    timeout_s: Annotated[float, Field(gt=0)] = 1_800.0
+    """After so long a job is stopped (seconds)."""
+    jobs: Annotated[dict[str, JobSettings], BeforeValidator(_table)] = Field(default_factory=dict)
+    """One job's own: { lint = { timeout_s = 600 } }."""
+    ack_wait_s: Annotated[float, Field(ge=1)] = 30.0
+    """A node that runs a job and is silent for so long has died (seconds)."""
+    history_days: Annotated[int, Field(ge=8)] = 30
+    """How long it is kept what became of each run (days)."""
+
+    @field_validator("jobs")
+    @classmethod
+    def _known_jobs(cls, value: dict[str, JobSettings]) -> dict[str, JobSettings]:
+        named = {name.replace("_", "-"): own for name, own in value.items()}
+        unknown = sorted(named.keys() - cls.names())
+        if unknown:
+            raise ValueError(f"there is no job {', '.join(unknown)}; there are {', '.join(sorted(cls.names()))}")
+        return named
+
+    @classmethod
+    def names(cls) -> set[str]:
+        """Return the names of all jobs: each text of this section is when a job of that name runs."""
+        return {name.replace("_", "-") for name, field in cls.model_fields.items() if field.annotation is str}
+
+    def when(self) -> dict[str, str]:
+        """Return when each job runs, as written."""
+        return {name: str(getattr(self, name.replace("-", "_"))) for name in sorted(self.names())}
+
+    def of(self, name: str, key: str) -> float:
+        """Return ``timeout_s``, ``jitter_s`` or ``misfire_grace_s`` of a job: its own, else what holds for all."""
+        own = getattr(self.jobs.get(name), key, None)
+        return float(getattr(self, key) if own is None else own)
 
 
 class Settings(BaseSettings):

@@ -140,6 +140,20 @@ class RecallClient:
         body = _of(wire.CalibrateRequest, request, "", fields)
         return await self._ask("calibrate", body, wire.CalibrateReply, LONG_DEADLINE_S, repeatable=False)
 
+    async def jobs(self, request: wire.JobsRequest | str | None = None, **fields: Any) -> wire.JobsReply:
+        """List the jobs, when they run, and their runs."""
+        return await self._ask("jobs", _of(wire.JobsRequest, request, "name", fields), wire.JobsReply)
+
+    async def jobs_run(self, request: wire.JobsRunRequest | str | None = None, **fields: Any) -> wire.JobRunReply:
+        """Run a job now, on whichever node takes it; returns when it was asked for."""
+        body = _of(wire.JobsRunRequest, request, "name", fields)
+        return await self._ask("jobs.run", body, wire.JobRunReply, repeatable=body.key is not None)
+
+    async def jobs_cancel(self, request: wire.JobsCancelRequest | None = None, **fields: Any) -> wire.JobRunReply:
+        """Call off a run of a job."""
+        body = _of(wire.JobsCancelRequest, request, "", fields)
+        return await self._ask("jobs.cancel", body, wire.JobRunReply)
+
     async def events(self, request: wire.EventsRequest | None = None, **fields: Any) -> wire.EventsReply:
         """Read the event history."""
         return await self._ask("events", _of(wire.EventsRequest, request, "", fields), wire.EventsReply)

@@ -66,7 +66,11 @@ def event_config() -> StreamConfig:
 
 
 def job_config() -> StreamConfig:
-    """Jobs asked for; one request a slot, however many nodes ask (``Nats-Msg-Id``)."""
+    """Jobs asked for: one subject a slot and one message a subject, so that no slot takes the place of another.
+
+    A request waits for a week when no node runs jobs. Of the same slot asked for again within an hour (``Nats-Msg-Id``)
+    nothing is kept, whether it waits or was run; what comes later is found in Postgres to have been run.
+    """
     return StreamConfig(
         name=subjects.JOB_STREAM,
         subjects=[subjects.JOB_SUBJECTS],
@@ -74,8 +78,8 @@ def job_config() -> StreamConfig:
         storage=StorageType.FILE,
         discard=DiscardPolicy.OLD,
         max_msgs_per_subject=1,
-        max_age=DAY_S,
-        duplicate_window=600.0,
+        max_age=7 * DAY_S,
+        duplicate_window=3_600.0,
     )
 
 

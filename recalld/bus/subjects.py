@@ -67,9 +67,9 @@ def event(topic: str) -> str:
     return f"recall.event.{topic}"
 
 
-def job(name: str) -> str:
-    """Return the work-queue subject of a job."""
-    return f"recall.job.{name}"
+def job(name: str, slot: str) -> str:
+    """Return the work-queue subject of one slot of a job."""
+    return f"recall.job.{name}.{slot}"
 
 
 def scan(node: str) -> str:

@@ -12,6 +12,7 @@ from recalld.cli import (
     evaluating,
     events,
     hook,
+    jobs,
     lint,
     preflight,
     questions,
@@ -30,6 +31,8 @@ repo_app = typer.Typer(help="Say which directories are remembered.", no_args_is_
 app.add_typer(repo_app, name="repo")
 hook_app = typer.Typer(help="Have Claude Code ask the memory by itself.", no_args_is_help=True)
 app.add_typer(hook_app, name="hook")
+jobs_app = typer.Typer(help="See what runs by the clock, run it now, call it off.", no_args_is_help=True)
+app.add_typer(jobs_app, name="jobs")
 evaluate_app = typer.Typer(help=evaluating.HELP, no_args_is_help=True, cls=evaluating.RunsByDefault)
 app.add_typer(evaluate_app, name="evaluate")
 
@@ -54,6 +57,9 @@ command(repo_app, "list", examples=repos.LIST_EXAMPLES)(repos.list_)
 command(repo_app, examples=repos.REMOVE_EXAMPLES)(repos.remove)
 command(hook_app, examples=hook.INSTALL_EXAMPLES)(hook.install)
 command(hook_app, examples=hook.UNINSTALL_EXAMPLES)(hook.uninstall)
+command(jobs_app, "list", examples=jobs.LIST_EXAMPLES)(jobs.list_)
+command(jobs_app, examples=jobs.RUN_EXAMPLES)(jobs.run)
+command(jobs_app, examples=jobs.CANCEL_EXAMPLES)(jobs.cancel)
 command(evaluate_app, examples=evaluating.RUN_EXAMPLES)(evaluating.run)
 command(evaluate_app, examples=evaluating.EXPLAIN_EXAMPLES)(evaluating.explain)
 command(evaluate_app, examples=evaluating.COMPARE_EXAMPLES)(evaluating.compare)

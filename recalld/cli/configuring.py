@@ -51,9 +51,11 @@ def show(cli: Invocation, changed: Changed = False, assignments: Assignments = N
 def check(cli: Invocation, assignments: Assignments = None) -> int:
     """Check the settings and the paths they name, without starting anything. Exit status 2 names the first fault."""
     from recalld.configuration import check_paths, find_file, load
+    from recalld.jobs.job import plans
 
     settings, _ = load(cli.config, flags_of(cli, assignments))
     check_paths(settings)
+    plans(settings.schedule)
     file = find_file(cli.config)
     if cli.as_json:
         typer.echo(json.dumps({"ok": True, "file": str(file) if file else None}))

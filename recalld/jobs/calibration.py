@@ -42,16 +42,18 @@ class Step(StrEnum):
     KEPT = "kept"
     CHECKED = "checked"
     FITTED = "fitted"
+    AGED = "aged"
     REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A step with its reason; ``calibration`` is what was fitted."""
+    """A step with its reason; ``calibration`` is what was fitted, ``class_error`` what was misjudged before."""
 
     step: Step
     reason: str = ""
     calibration: Calibration | None = None
+    class_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,26 @@ class Calibrator:
                 return Outcome(Step.WAITING, "another node calibrates")
             return await self._renew(generation, standing, corpus)
 
+    async def look(self) -> Outcome:
+        """Ask the stored probes again now, whether or not the corpus has moved; fit anew what fails them.
+
+        Where calibration is off nothing is fitted, only told. Raises as :meth:`tend`.
+        """
+        generation = await self.store.generations.serving()
+        if generation is None or await self.pending():
+            return Outcome(Step.WAITING, "files wait to be indexed" if generation else "no generation serves yet")
+        standing = _standing(await self.store.calibrations.newest(generation.id), generation)
+        off = self.settings.calibrate == "off"
+        if standing is None and off:
+            return Outcome(Step.WAITING, "nothing is calibrated: `recall calibrate` does it")
+        corpus = await self.store.calibrations.corpus(standing.row.checked_at if standing else None)
+        if not corpus.documents:
+            return Outcome(Step.WAITING, "there are no documents")
+        async with self.store.calibrations.alone() as mine:
+            if not mine:
+                return Outcome(Step.WAITING, "another node calibrates")
+            return await self._renew(generation, standing, corpus, fit=not off)
+
     async def calibrate(self, labels: Sequence[Probe] = (), *, dry_run: bool = False) -> Calibration:
         """Fit the serving generation now, from labelled questions where they are given; keep it unless ``dry_run``.
 
@@ -126,23 +148,29 @@ class Calibrator:
                     await self._tell_refused(generation, error)
                 raise
 
-    async def _renew(self, generation: Generation, standing: _Standing | None, corpus: CorpusSize) -> Outcome:
-        """Fit where there is no calibration, or the one there is fails its probes."""
+    async def _renew(
+        self, generation: Generation, standing: _Standing | None, corpus: CorpusSize, *, fit: bool = True
+    ) -> Outcome:
+        """Fit where there is no calibration, or the one there is fails its probes; without ``fit`` only say so."""
         labels: Sequence[Probe] = ()
+        worst = None
         try:
             if standing is not None:
                 worst = await self._worst_error(generation, standing)
                 if worst <= self.settings.drift_error:
                     return await self._keep(generation, standing.row, corpus, worst)
                 log.info("the calibration has aged: it misjudges %.0f %% of a class", worst * 100)
+                if not fit:
+                    return Outcome(Step.AGED, "calibration is off: `recall calibrate` fits it anew", class_error=worst)
                 labels = standing.probes if standing.calibration.source == "labels" else ()
-            return Outcome(Step.FITTED, calibration=await self._fit(generation, labels, keep=True))
+            fitted = await self._fit(generation, labels, keep=True)
+            return Outcome(Step.FITTED, calibration=fitted, class_error=worst)
         except CalibrationRefused as error:
             self._refused = (generation.id, corpus.documents)
             if standing is not None:  # it failed its probes, or there would have been no fit to refuse
                 await self.store.calibrations.aged(standing.row.id, at=self.clock())
             await self._tell_refused(generation, error)
-            return Outcome(Step.REFUSED, error.message)
+            return Outcome(Step.REFUSED, error.message, class_error=worst)
 
     async def _worst_error(self, generation: Generation, standing: _Standing) -> float:
         """Ask some of the stored probes again; return the share that is misjudged now, of the worse class."""
@@ -154,7 +182,7 @@ class Calibrator:
     async def _keep(self, generation: Generation, row: CalibrationRow, corpus: CorpusSize, worst: float) -> Outcome:
         await self.store.calibrations.checked(row.id, documents=corpus.documents, at=self.clock())
         await self.announce("calibration.checked", {"generation": generation.id, "class_error": worst})
-        return Outcome(Step.CHECKED, f"{worst:.0%} of the worse class are misjudged")
+        return Outcome(Step.CHECKED, f"{worst:.0%} of the worse class are misjudged", class_error=worst)
 
     async def _fit(self, generation: Generation, labels: Sequence[Probe], *, keep: bool) -> Calibration:
         corpus = await self.store.calibrations.corpus()

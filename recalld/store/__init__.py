@@ -12,6 +12,8 @@ from recalld.store.documents import Documents
 from recalld.store.findings import Findings
 from recalld.store.generations import Generations
 from recalld.store.guides import Guides
+from recalld.store.integrity import Integrity
+from recalld.store.jobs import Jobs
 from recalld.store.lexical import Lexical
 from recalld.store.receipts import Receipts
 from recalld.store.repos import Repos
@@ -41,6 +43,8 @@ class Store:
         self.standings = Standings(database)
         self.stats = Stats(database)
         self.calibrations = Calibrations(database)
+        self.jobs = Jobs(database)
+        self.integrity = Integrity(database)
 
     @classmethod
     async def open(

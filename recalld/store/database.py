@@ -73,9 +73,10 @@ async def patiently(connect: Callable[[], Awaitable[T]], wait_s: float = START_S
 class Database:
     """A pool for writing and one for searching, which may be the same."""
 
-    def __init__(self, pool: asyncpg.Pool, read_pool: asyncpg.Pool) -> None:
+    def __init__(self, pool: asyncpg.Pool, read_pool: asyncpg.Pool, dsn: str) -> None:
         self._pool = pool
         self._read_pool = read_pool
+        self._dsn = dsn
 
     @classmethod
     async def open(cls, dsn: str, read_dsn: str | None, size: int, statement_timeout_s: float) -> Self:
@@ -86,7 +87,7 @@ class Database:
         except BaseException:
             pool.terminate()
             raise
-        return cls(pool, read_pool)
+        return cls(pool, read_pool, dsn)
 
     async def aclose(self) -> None:
         """Close both pools; queries that still run are ended after a moment."""
@@ -120,6 +121,24 @@ class Database:
         with translated():
             async with self._pool.acquire() as connection:
                 yield connection
+
+    @asynccontextmanager
+    async def apart(self) -> AsyncIterator[asyncpg.Connection]:
+        """Open a connection to the primary beside the pool, for what is held for long: its end lets go of all of it.
+
+        Errors of what is done inside are left as they are: :func:`translated` names them.
+        """
+        with translated():
+            connection = await asyncpg.connect(
+                self._dsn, timeout=_PING_S * 2, server_settings={"application_name": "recalld"}
+            )
+        try:
+            with translated():
+                await _prepare(connection)
+            yield connection
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _close(connection)
 
     @asynccontextmanager
     async def writing(
@@ -188,6 +207,15 @@ async def _prepare(connection: asyncpg.Connection) -> None:
         raise SchemaError("the database is not set up: it has no pgvector", suggestion=_MIGRATE) from error
     await connection.set_type_codec("text", schema="pg_catalog", encoder=encode, decoder=decode, format="binary")
     await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=encode_json, decoder=decode_json)
+
+
+async def _close(connection: asyncpg.Connection) -> None:
+    """End a session in order, or at once when the server does not answer."""
+    try:
+        await connection.execute("SELECT pg_advisory_unlock_all()", timeout=_PING_S)
+        await connection.close(timeout=_PING_S)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+        connection.terminate()
 
 
 async def _keep(connection: asyncpg.Connection) -> None:

@@ -71,6 +71,18 @@ class DocumentReading:
             rows = await connection.fetch(f"{_MANIFEST} AND path = ANY($2::text[])", repo_id, escape_all(paths))
         return [_entry(row) for row in rows]
 
+    async def texts(self, repo_id: int, *, after: str | None, limit: int) -> list[tuple[str, str]]:
+        """Return paths and texts of a repo's documents, in byte order after a path."""
+        async with self._reads.session() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT path, text FROM document
+                WHERE repo_id = $1 AND text IS NOT NULL AND ($2::text IS NULL OR path > $2) ORDER BY path LIMIT $3
+                """,
+                repo_id, after, limit,
+            )  # fmt: skip
+        return [(row["path"], row["text"]) for row in rows]
+
     async def delta(
         self, since: str, *, limit: int, repo: str | None, agent: str
     ) -> tuple[list[DocumentChange], str, bool]:

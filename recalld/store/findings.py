@@ -21,7 +21,7 @@ _INSERT = """
 
 
 class Findings:
-    """Keeps what each source (ingest, watch) says of each path."""
+    """Keeps what each source (ingest, watch, lint, verify) says of each path."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -58,13 +58,13 @@ class Findings:
             )  # fmt: skip
 
     async def list(self, *, repo: str | None = None, path: str | None = None, limit: int = 100) -> list[Finding]:
-        """Return findings, the newest first."""
+        """Return findings, the newest first; those of lint, which can be many, after all others."""
         async with self._database.session() as connection:
             rows = await connection.fetch(
                 """
                 SELECT f.*, r.name AS repo FROM finding f JOIN repo r ON r.id = f.repo_id
                 WHERE ($1::text IS NULL OR r.name = $1) AND ($2::text IS NULL OR f.path = $2)
-                ORDER BY f.last_seen DESC, f.id DESC LIMIT $3
+                ORDER BY f.source = 'lint', f.last_seen DESC, f.id DESC LIMIT $3
                 """,
                 repo, path, limit,
             )  # fmt: skip

@@ -32,6 +32,11 @@ def findings(repo: str, path: str, source: str) -> int:
     return _key(f"findings {repo} {source} {path}")
 
 
+def job(name: str, slot: str) -> int:
+    """Return the key of one slot of a job: held by the node that runs it, for its session, beside no other lock."""
+    return _key(f"job {name} {slot}")
+
+
 def _key(text: str) -> int:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

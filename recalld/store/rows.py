@@ -168,3 +168,43 @@ class CorpusSize:
 
     documents: int
     changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A run of a job in one slot.
+
+    ``state`` is queued, running, done, failed, timed_out, cancelled, or lost (its node went silent; it is run again).
+    ``attempt`` counts its starts, ``failures`` and ``losses`` those that ended with an error or with their node;
+    ``share`` (0 to 1, None where it cannot be said) and ``words`` are how far it is.
+    """
+
+    id: int
+    name: str
+    slot: str
+    state: str
+    requested_by: str
+    asked_at: datetime
+    node: str
+    attempt: int
+    failures: int
+    losses: int
+    started_at: datetime | None
+    beat_at: datetime | None
+    ended_at: datetime | None
+    words: str
+    share: float | None
+    result: Mapping[str, Any]
+    error: str
+    cancelled_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that does not fit together in the index. ``repo`` and ``path`` are empty where it is of no document."""
+
+    code: str
+    repo: str
+    path: str
+    count: int
+    detail: str = ""

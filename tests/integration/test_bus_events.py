@@ -1,9 +1,6 @@
-"""Events and jobs on a real server."""
+"""Events on a real server."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import anyio
 import pytest
@@ -12,7 +9,6 @@ from recalld.bus import events as module
 from recalld.bus import subjects, wire
 from recalld.bus.connection import Connection
 from recalld.bus.events import EventHistory, EventPublisher, follow
-from recalld.bus.jobs import JobConsumer, JobPublisher
 from recalld.errors import UsageError
 from recalld.model import Severity
 from tests.support.bus import NOW, connected
@@ -114,94 +110,3 @@ async def test_facts_of_any_kind_can_be_told(nats: str) -> None:
     assert [event.topic for event in told] == ["a", "c"]
     assert told[0].data["severity"] == "error"
     assert told[0].data["path"] == "é"
-
-
-class Announced:
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, Mapping[str, Any]]] = []
-        self.changed = anyio.Event()
-
-    async def __call__(self, topic: str, data: Mapping[str, Any]) -> None:
-        self.seen.append((topic, data))
-        self.changed.set()
-        self.changed = anyio.Event()
-
-    async def until(self, topic: str, count: int = 1) -> None:
-        with anyio.fail_after(10):
-            while sum(seen == topic for seen, _ in self.seen) < count:
-                await self.changed.wait()
-
-
-async def test_a_slot_is_run_once_however_many_ask(nats: str) -> None:
-    """Also after it was run: the id is remembered for longer than nodes' clocks differ."""
-    ran: list[str] = []
-    announced = Announced()
-
-    async def retention() -> dict[str, int]:
-        ran.append("retention")
-        return {"tombstones": 3}
-
-    async with connected(nats) as one, connected(nats) as two:
-        stop = anyio.Event()
-        async with anyio.create_task_group() as group:
-            for connection in (one, two):
-                await group.start(JobConsumer(connection, announced).run, {"retention": retention}, stop)
-            for connection in (one, two, one):
-                await JobPublisher(connection).publish("retention", "2026-11-30T03:30Z")
-            await announced.until("job.done")
-            await JobPublisher(two).publish("retention", "2026-11-30T03:30Z")
-            await JobPublisher(two).publish("retention", "2026-12-01T03:30Z")
-            await announced.until("job.done", 2)
-            stop.set()
-    assert len(ran) == 2
-    done = [data for topic, data in announced.seen if topic == "job.done"]
-    assert done[0] == {"name": "retention", "slot": "2026-11-30T03:30Z", "tombstones": 3}
-
-
-async def test_a_job_that_fails_is_tried_again_and_given_up(nats: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recalld.bus.jobs.DELAY_S", 0.01)
-    announced = Announced()
-
-    async def bad() -> dict[str, int]:
-        raise ValueError("no")
-
-    async with connected(nats) as connection:
-        stop = anyio.Event()
-        async with anyio.create_task_group() as group:
-            await group.start(JobConsumer(connection, announced).run, {"bad": bad}, stop)
-            await JobPublisher(connection).publish("bad", "now")
-            await JobPublisher(connection).publish("unknown", "now")
-            await announced.until("job.failed", 6)
-            stop.set()
-        await connection.flush()
-        info = await connection.jetstream.stream_info(subjects.JOB_STREAM)
-    failed = [data for topic, data in announced.seen if topic == "job.failed"]
-    assert [data["given_up"] for data in failed if data["name"] == "bad"] == [False, False, True]
-    assert failed[0]["reason"] in ("ValueError: no", "this node has no job unknown")
-    assert info.state.messages == 0
-
-
-async def test_a_job_that_is_stopped_is_run_by_another(nats: str) -> None:
-    begun = anyio.Event()
-    announced = Announced()
-
-    async def forever() -> dict[str, int]:
-        begun.set()
-        await anyio.sleep_forever()
-        raise AssertionError
-
-    async def quick() -> dict[str, int]:
-        return {}
-
-    async with connected(nats) as one, connected(nats) as two:
-        stop = anyio.Event()
-        async with anyio.create_task_group() as group:
-            await group.start(JobConsumer(one, announced).run, {"long": forever}, stop)
-            await JobPublisher(one).publish("long", "now")
-            await begun.wait()
-            stop.set()
-        stop = anyio.Event()
-        async with anyio.create_task_group() as group:
-            await group.start(JobConsumer(two, announced).run, {"long": quick}, stop)
-            await announced.until("job.done")
-            stop.set()

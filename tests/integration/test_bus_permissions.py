@@ -25,6 +25,7 @@ from recalld.bus.service import Service
 from recalld.bus.streams import IngestStream
 from recalld.embedded.binaries import nats_server
 from recalld.errors import ConfigError, RefusedError
+from recalld.jobs.job import JobRequest
 from recalld.settings import BusSettings
 from tests.support.bus import BIG, NOW, Indexer, indexing, publish, snapshot, until_empty
 from tests.support.directories import short_directory
@@ -195,17 +196,18 @@ async def test_the_daemons_user_may_all_that_a_daemon_does(place: Place, caplog:
     indexer = Indexer()
     ran = anyio.Event()
 
-    async def job() -> dict[str, int]:
+    async def job(request: JobRequest) -> float | None:
         ran.set()
-        return {}
+        return None
 
     async with place.daemon() as connection, indexing(connection, indexer):
         await publish(connection, snapshot("small.md"), snapshot("big.md", BIG))
         await until_empty(connection)
         events = EventPublisher(connection, "one", lambda: NOW)
-        jobs, stop = JobConsumer(connection, events.announce), anyio.Event()
+        await events.announce("job.started", {})
+        jobs, stop = JobConsumer(connection), anyio.Event()
         async with anyio.create_task_group() as group:
-            await group.start(jobs.run, {"retention": job}, stop)
+            await group.start(jobs.run, job, stop)
             await JobPublisher(connection).publish("retention", "now")
             with anyio.fail_after(5):
                 await ran.wait()

@@ -21,6 +21,7 @@ ISSUE = {
         *("evaluate import", "evaluate propose", "evaluate ablate", "evaluate embedders", "evaluate finetune"),
         *("hook install", "hook uninstall"),
         *("repo add", "repo list", "repo remove"),
+        *("jobs list", "jobs run", "jobs cancel"),
     },
 }
 

@@ -19,6 +19,15 @@ from recalld.bus.wire.documents import (
     GetReply,
     GetRequest,
 )
+from recalld.bus.wire.jobs import (
+    JobRunReply,
+    JobRunView,
+    JobsCancelRequest,
+    JobsReply,
+    JobsRequest,
+    JobsRunRequest,
+    JobView,
+)
 from recalld.bus.wire.memos import CheckFinding, CheckReply, CheckRequest, SupersedeReply, SupersedeRequest
 from recalld.bus.wire.preflight import (
     BriefReply,
@@ -95,6 +104,13 @@ __all__ = [
     "HealthReply",
     "HealthRequest",
     "Hit",
+    "JobRunReply",
+    "JobRunView",
+    "JobView",
+    "JobsCancelRequest",
+    "JobsReply",
+    "JobsRequest",
+    "JobsRunRequest",
     "Label",
     "ModelReport",
     "PreflightReply",
