@@ -11,12 +11,14 @@ from recalld.store.database import Database
 from recalld.store.documents import Documents
 from recalld.store.findings import Findings
 from recalld.store.generations import Generations
+from recalld.store.lessons import Lessons
 from recalld.store.lexical import Lexical
 from recalld.store.receipts import Receipts
 from recalld.store.repos import Repos
 from recalld.store.rows import DocumentWrite, Outcome, StoredDocument
 from recalld.store.standings import Standings
 from recalld.store.stats import Stats
+from recalld.store.usage import Usage
 from recalld.store.vectors import Vectors
 
 __all__ = ["DocumentWrite", "Outcome", "Store", "StoredDocument"]
@@ -39,6 +41,8 @@ class Store:
         self.standings = Standings(database)
         self.stats = Stats(database)
         self.calibrations = Calibrations(database)
+        self.lessons = Lessons(database)
+        self.usage = Usage(database)
 
     @classmethod
     async def open(

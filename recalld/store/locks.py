@@ -32,6 +32,11 @@ def findings(repo: str, path: str, source: str) -> int:
     return _key(f"findings {repo} {source} {path}")
 
 
+def lessons(repo_id: int) -> int:
+    """Return the key of a repo's lessons: held by who writes one, beside no other lock."""
+    return _key(f"lessons {repo_id}")
+
+
 def _key(text: str) -> int:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
