@@ -212,8 +212,8 @@ def _front(lesson: LessonFile) -> list[tuple[str, Any]]:
         ("learned_at", stamp(lesson.learned_at) if lesson.learned_at else None),
         ("seen_count", lesson.seen_count),
         ("last_seen", stamp(lesson.last_seen) if lesson.last_seen else None),
-        ("pinned", lesson.pinned or None),
         ("digest", lesson.digest),
+        ("pinned", lesson.pinned or None),
     ]
 
 

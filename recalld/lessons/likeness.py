@@ -8,6 +8,7 @@ Where in doubt two lessons stay two: one too many can be merged by a person late
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -21,6 +22,8 @@ ALIKE = 0.7
 """Likeness from which two lessons are one. Chosen on the half ``tune`` of ``tests/data/lessons_pairs.jsonl``."""
 NEAR_TITLE = 0.6
 """Titles or checks that are so much the same sequence differ in exchanged words, not in wording."""
+_STORY = 0.15
+"""What all the words count beside those of the statement."""
 _SLOT = 3
 _ANALYZER = Analyzer()
 _NOT = re.compile(r"(?i)\b(ca|wo|sha|do|does|did|is|are|was|were|has|have|had|should|must|would|could|need)n['’]t\b")
@@ -77,17 +80,36 @@ def likeness(ours: Said, theirs: Said) -> float:
     """Return how much two lessons say the same, 0 to 1: mostly by what they come to, a little by their stories."""
     if ours.folded == theirs.folded:
         return 1.0
-    return 0.85 * _dice(ours.heads, theirs.heads) + 0.15 * _dice(ours.stems, theirs.stems)
+    return (1 - _STORY) * _dice(ours.heads, theirs.heads) + _STORY * _dice(ours.stems, theirs.stems)
 
 
 def same_lesson(ours: Said, theirs: Said) -> bool:
     """Tell whether two lessons are one."""
-    if ours.folded == theirs.folded:
+    if ours.heads == theirs.heads and ours.folded == theirs.folded:
         return True
-    shared, most = len(ours.heads & theirs.heads), len(ours.heads) + len(theirs.heads)
-    if 2 * shared < (ALIKE - 0.15) / 0.85 * most:  # no story can make up for that
+    if not _near(len(ours.heads & theirs.heads), len(ours.heads) + len(theirs.heads)):
         return False
     return likeness(ours, theirs) >= ALIKE and not difference(ours, theirs)
+
+
+def same_pairs(said: Sequence[Said]) -> set[tuple[int, int]]:
+    """Return the pairs of lessons that are one, by their numbers in ``said``, the lower number first."""
+    holders: dict[str, list[int]] = {}
+    found: set[tuple[int, int]] = set()
+    for number, own in enumerate(said):
+        shared = Counter(other for stem in own.heads or {""} for other in holders.get(stem, ()))
+        for other, count in shared.items():
+            near = not own.heads or _near(count, len(own.heads) + len(said[other].heads))
+            if near and same_lesson(own, said[other]):
+                found.add((other, number))
+        for stem in own.heads or {""}:
+            holders.setdefault(stem, []).append(number)
+    return found
+
+
+def _near(shared: int, both: int) -> bool:
+    """Tell whether statements share so much that two lessons could be one; no story could make up for less."""
+    return 2 * shared >= (ALIKE - _STORY) / (1 - _STORY) * both
 
 
 def difference(ours: Said, theirs: Said) -> str:
