@@ -211,7 +211,7 @@ class WatchRole:
         self.watcher = Watcher(node.settings.watch, ports)
         self._roster = Roster(_Register(node), self.watcher)
         self._scans = ScanServer(connection, name, self.watcher.scan)
-        self._files = FileServer(connection, name, self.watcher.create)
+        self._files = FileServer(connection, name, self.watcher)
         node.watcher = self.watcher
         self._again = anyio.Event()
 

@@ -81,3 +81,45 @@ class CreateReply(Reply):
     """The file was made."""
 
     path: str
+
+
+class FileChange(BaseModel):
+    """A step of a :class:`ChangeRequest`: ``content`` for create and replace, ``to`` for move.
+
+    ``expected`` is the sha256 of what stands at ``path`` now, for replace and move.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
+    action: Literal["create", "replace", "move"]
+    path: Annotated[str, Field(min_length=1, max_length=4_096)]
+    to: Annotated[str, Field(max_length=4_096)] = ""
+    expected: str = ""
+    content: Annotated[bytes, Field(max_length=524_288)] = b""
+
+
+class ChangeRequest(Request):
+    """A serving node asks for changes of files in a repo: all of them, or none."""
+
+    repo: str
+    changes: Annotated[tuple[FileChange, ...], Field(min_length=1, max_length=1_000)]
+
+
+class ChangeReply(Reply):
+    """They were made."""
+
+    changed: int
+
+
+class ReadRequest(Request):
+    """A serving node asks for the bytes of files in a repo."""
+
+    repo: str
+    paths: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=4_096)], ...], Field(max_length=1_000)]
+
+
+class ReadReply(Reply):
+    """The content of each plain file that is there and fits; some at a time: ``read`` counts the paths looked at."""
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+    files: dict[str, bytes]
+    read: int

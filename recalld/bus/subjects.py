@@ -80,3 +80,13 @@ def scan(node: str) -> str:
 def create(node: str) -> str:
     """Return the subject on which a watching node takes requests for new files in its repos."""
     return f"recall.node.{node}.create"
+
+
+def change(node: str) -> str:
+    """Return the subject on which a watching node takes requests to change files of ours in its repos."""
+    return f"recall.node.{node}.change"
+
+
+def read(node: str) -> str:
+    """Return the subject on which a watching node takes requests for the bytes of files in its repos."""
+    return f"recall.node.{node}.read"

@@ -14,12 +14,14 @@ from recalld.store.generations import Generations
 from recalld.store.guides import Guides
 from recalld.store.integrity import Integrity
 from recalld.store.jobs import Jobs
+from recalld.store.lessons import Lessons
 from recalld.store.lexical import Lexical
 from recalld.store.receipts import Receipts
 from recalld.store.repos import Repos
 from recalld.store.rows import DocumentWrite, Outcome, StoredDocument
 from recalld.store.standings import Standings
 from recalld.store.stats import Stats
+from recalld.store.usage import Usage
 from recalld.store.vectors import Vectors
 
 __all__ = ["DocumentWrite", "Outcome", "Store", "StoredDocument"]
@@ -45,6 +47,8 @@ class Store:
         self.calibrations = Calibrations(database)
         self.jobs = Jobs(database)
         self.integrity = Integrity(database)
+        self.lessons = Lessons(database)
+        self.usage = Usage(database)
 
     @classmethod
     async def open(

@@ -37,6 +37,11 @@ def job(name: str, slot: str) -> int:
     return _key(f"job {name} {slot}")
 
 
+def lessons(repo_id: int) -> int:
+    """Return the key of a repo's lessons: held by who writes one, beside no other lock."""
+    return _key(f"lessons {repo_id}")
+
+
 def _key(text: str) -> int:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

@@ -154,6 +154,26 @@ class Receipts:
             )
         return [row["id"] for row in rows]
 
+    async def recited(self, agent: str, since: datetime, limit: int) -> list[tuple[str, str, str, str]]:
+        """Return what an agent was lately told of, newest first: receipt, repo, path and the text as it is held."""
+        async with self._database.session() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT DISTINCT ON (d.id) r.id, r.at, c.repo, c.path, d.text
+                FROM receipt r JOIN citation c ON c.receipt_id = r.id JOIN document d ON d.id = c.document_id
+                WHERE r.agent = $1 AND r.at >= $2 AND d.text IS NOT NULL ORDER BY d.id, r.at DESC
+                """,
+                agent, since,
+            )  # fmt: skip
+        newest = sorted(rows, key=lambda row: row["at"], reverse=True)[:limit]
+        return [(row["id"], row["repo"], row["path"], row["text"]) for row in newest]
+
+    async def known(self, ids: Sequence[str]) -> list[str]:
+        """Return those of some ids that are receipts, whoever's."""
+        async with self._database.session() as connection:
+            rows = await connection.fetch("SELECT id FROM receipt WHERE id = ANY($1::text[])", list(ids))
+        return [row["id"] for row in rows]
+
     async def prune(self, before: datetime) -> int:
         """Drop the receipts from before a time; return how many."""
         async with self._database.session() as connection:

@@ -13,28 +13,43 @@ from recalld.errors import DependencyError, RefusedError, UsageError
 
 
 def create(root: Path, path: str, text: str) -> None:
+    """Make the text file ``path`` below ``root``, with its folders. Raises as :func:`create_bytes`."""
+    create_bytes(root, path, text.encode())
+
+
+def create_bytes(root: Path, path: str, content: bytes) -> None:
     """Make the file ``path`` below ``root``, with its folders.
 
     Raises UsageError for a path that leads elsewhere, RefusedError where something stands there already,
     DependencyError where the root is gone or the disk does not let us.
     """
-    relative = PurePosixPath(path)
-    if relative.is_absolute() or not relative.parts or ".." in relative.parts or "\x00" in path:
-        raise UsageError(f"{path!r} is no path inside the repo")
-    target = root / relative
-    if not root.is_dir():  # a drive that is not mounted: made anew, it would look like a repo whose files are all gone
-        raise DependencyError(f"{root} is not there", suggestion="mount it, or remove the repo: `recall repo remove`")
     try:
+        target = inside(root, path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.parent.resolve().is_relative_to(root.resolve()):
-            raise UsageError(f"{path!r} leads out of the repo by a symbolic link")
-        _link_new(target, text)
+        _link_new(target, content)
     except FileExistsError:
         raise RefusedError(f"{path} exists already", suggestion="it is left as it is; choose another name") from None
     except OSError as error:
         raise DependencyError(
             f"{path} cannot be made: {error.strerror}", suggestion="see the repo's permissions"
         ) from error
+
+
+def inside(root: Path, path: str) -> Path:
+    """Return where a repo-relative path is on disk; there need be nothing there.
+
+    Raises UsageError for a path that leads elsewhere, by its own words or by a symbolic link above it, DependencyError
+    where the root is gone.
+    """
+    relative = PurePosixPath(path)
+    if relative.is_absolute() or not relative.parts or ".." in relative.parts or "\x00" in path:
+        raise UsageError(f"{path!r} is no path inside the repo")
+    if not root.is_dir():  # a drive that is not mounted: made anew, it would look like a repo whose files are all gone
+        raise DependencyError(f"{root} is not there", suggestion="mount it, or remove the repo: `recall repo remove`")
+    target = root / relative
+    if not target.parent.resolve().is_relative_to(root.resolve()):
+        raise UsageError(f"{path!r} leads out of the repo by a symbolic link")
+    return target
 
 
 def replace(path: Path, before: bytes, after: bytes) -> None:
@@ -65,12 +80,12 @@ def replace(path: Path, before: bytes, after: bytes) -> None:
             os.unlink(name)
 
 
-def _link_new(target: Path, text: str) -> None:
+def _link_new(target: Path, content: bytes) -> None:
     """Write beside the target, under a name that no watcher takes for a memo, and link it there once it is whole."""
     descriptor, name = tempfile.mkstemp(prefix=".recall-", suffix=".tmp", dir=target.parent)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o644)

@@ -31,6 +31,9 @@ OUTPUT_FILES = frozenset(
 )
 OUTPUT_SUFFIXES = (".lock", ".min.js", ".min.css", ".map", ".egg-info", ".pyc", ".pyo")
 
+ARCHIVES = ("lessons", "archive")
+"""A folder of the second name below one of the first holds what was put away: kept by git, not remembered."""
+
 PRIVATE_DIRECTORIES = frozenset({".ssh", ".gnupg", ".aws", ".kube"})
 PRIVATE_FILES = frozenset(
     _words("""

@@ -105,6 +105,13 @@ def is_output(name: str, is_dir: bool) -> bool:
     return name in defaults.OUTPUT_FILES or name.endswith(defaults.OUTPUT_SUFFIXES)
 
 
+def is_archive(path: str) -> bool:
+    """Tell whether a directory is one that lessons are put away in."""
+    *above, name = path.casefold().split("/")
+    lessons, archive = defaults.ARCHIVES
+    return name == archive and lessons in above
+
+
 @dataclass(slots=True)
 class Rules:
     """The rules of one repo as its ignore files stand now; make a new one when those change.
@@ -160,7 +167,7 @@ class Rules:
             verdict = layer.verdict(path, is_dir)
             if verdict is not None:
                 return verdict
-        return is_output(name, is_dir) or None
+        return is_output(name, is_dir) or (is_dir and is_archive(path)) or None
 
     def _included(self, path: str) -> bool:
         """Tell whether the file, or a directory above it, is among the included."""

@@ -11,11 +11,20 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
-from recalld.bus.internal import CreateReply, CreateRequest
+from recalld.bus.internal import (
+    ChangeReply,
+    ChangeRequest,
+    CreateReply,
+    CreateRequest,
+    FileChange,
+    ReadReply,
+    ReadRequest,
+)
 from recalld.bus.wire import ReindexRequest, ScanReport
 from recalld.errors import NotFoundError, RefusedError
 from recalld.model import Repo
 from recalld.settings import WatchSettings
+from recalld.watch.changing import Change, Create, Move, Replace, change, read
 from recalld.watch.creating import create
 from recalld.watch.hints import Hints
 from recalld.watch.keeper import Keeper
@@ -99,11 +108,27 @@ class Watcher:
 
     async def create(self, request: CreateRequest) -> CreateReply:
         """Make a new file in a repo. Raises NotFoundError when it is not watched here, RefusedError, UsageError."""
-        repo = self._watch(request.repo).repo
-        if repo.read_only:
-            raise RefusedError(f"{repo.name} is read-only", suggestion="recalld makes no files there")
+        repo = self._writable(request.repo)
         await to_thread.run_sync(create, Path(repo.path), request.path, request.text)
         return CreateReply(path=request.path)
+
+    async def change(self, request: ChangeRequest) -> ChangeReply:
+        """Change files of a repo, all or none. Raises NotFoundError, RefusedError, UsageError, DependencyError."""
+        repo = self._writable(request.repo)
+        await to_thread.run_sync(change, Path(repo.path), [_change(each) for each in request.changes])
+        return ChangeReply(changed=len(request.changes))
+
+    async def read(self, request: ReadRequest) -> ReadReply:
+        """Read files of a repo. Raises NotFoundError when it is not watched here, UsageError for a path outside."""
+        repo = self._watch(request.repo).repo
+        files, looked_at = await to_thread.run_sync(read, Path(repo.path), request.paths)
+        return ReadReply(files=files, read=looked_at)
+
+    def _writable(self, name: str) -> Repo:
+        repo = self._watch(name).repo
+        if repo.read_only:
+            raise RefusedError(f"{repo.name} is read-only", suggestion="recalld makes no files there")
+        return repo
 
     def _watch(self, name: str) -> RepoWatch:
         watched = self._watched.get(name)
@@ -142,3 +167,11 @@ class Watcher:
             if target.name in self._watched:
                 covered = None if directories is None else directories[target.name]
                 self._watched[target.name].watch.armed(target, covered, how, gapless)
+
+
+def _change(each: FileChange) -> Change:
+    if each.action == "create":
+        return Create(each.path, each.content)
+    if each.action == "replace":
+        return Replace(each.path, each.expected, each.content)
+    return Move(each.path, each.to, each.expected)

@@ -174,3 +174,14 @@ def test_an_unreadable_rule_file_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     rules = Rules(tmp_path)
     rules.ignores("a.md")
     assert set(rules.unreadable) == {".gitignore", ".recallignore", ".git/info/exclude"}
+
+
+def test_archived_lessons_are_out_unless_brought_back(tmp_path: Path) -> None:
+    rules = Rules(tmp_path)
+    assert rules.ignores("lessons/archive/run/a.md")
+    assert rules.ignores("docs/Lessons/old/Archive", is_dir=True)
+    assert not rules.ignores("archive/lessons/a.md")
+    assert not rules.ignores("lessons/archive.md")
+    assert not rules.ignores("notes/archive/a.md")
+    write(tmp_path, ".recallignore", text="!lessons/archive/\n")
+    assert not Rules(tmp_path).ignores("lessons/archive/run/a.md")
