@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 
 import anyio
+from anyio import to_thread
 
 from recalld.analyze import Analyzer
 from recalld.bus import wire
@@ -31,6 +32,7 @@ from recalld.serve.calibration import Standing
 from recalld.serve.status import Probe
 from recalld.settings import Settings
 from recalld.store import Store
+from recalld.store.usage import UsageLog
 from recalld.trust.confidence import confidences
 from recalld.watch.watcher import Watcher
 
@@ -55,6 +57,7 @@ class Node:
         self.policy = ChunkPolicy(settings.ingest.policy, settings.ingest.chunk_tokens, settings.ingest.overlap_tokens)
         self.embedders = Embedders(self._make, settings.embed.model)
         self._analyzer = Analyzer()
+        self._usage: UsageLog | None = None
         self._calibrator: Calibrator | None = None
         self._calibration: Standing | None = None
         recall, trust = settings.recall, settings.trust
@@ -68,6 +71,18 @@ class Node:
         """The store; only roles that need one ask for it."""
         assert self.foundation.store is not None
         return self.foundation.store
+
+    @property
+    def usage(self) -> UsageLog:
+        """What counts how lessons are used; one for all roles of this process."""
+        if self._usage is None:
+            self._usage = UsageLog(self.store.usage, now)
+        return self._usage
+
+    async def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
+        """Count the tokens of texts as the embedder does."""
+        embedder = await self.embedders.primary()
+        return await to_thread.run_sync(embedder.count_tokens, texts)
 
     @property
     def generations(self) -> Generations:

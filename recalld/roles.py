@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Protocol
@@ -26,13 +26,9 @@ from recalld.bus.subjects import request as request_subject
 from recalld.foundation import now
 from recalld.ingest.content import is_binary
 from recalld.ingest.worker import IndexWorker
-from recalld.jobs.drift import CalibrateDrift
-from recalld.jobs.job import Runner, plans
-from recalld.jobs.lint import Lint
-from recalld.jobs.retention import Retention
+from recalld.jobs.job import plans
 from recalld.jobs.runs import JobRuns, Limits
 from recalld.jobs.schedule import Schedule
-from recalld.jobs.verify import Verify
 from recalld.lessons.likes import Likeness
 from recalld.lessons.match import gate_of
 from recalld.lessons.told import Told
@@ -43,6 +39,8 @@ from recalld.serve.check import CheckVerb
 from recalld.serve.control import ControlVerbs
 from recalld.serve.documents import DocumentVerbs
 from recalld.serve.jobs import JobVerbs
+from recalld.serve.learn import LearnVerb
+from recalld.serve.lessons import LessonVerbs
 from recalld.serve.preflight import PreflightVerbs
 from recalld.serve.receipts import ReceiptVerbs
 from recalld.serve.repos import RepoVerbs
@@ -51,6 +49,7 @@ from recalld.serve.search import SearchVerb
 from recalld.serve.status import Freshness, StatusVerbs
 from recalld.serve.supersede import SupersedeVerb
 from recalld.settings import RepoSettings
+from recalld.upkeep import Policies, files_of, runners, tending_of
 from recalld.watch.ports import Ports
 from recalld.watch.roster import Roster
 from recalld.watch.watcher import Watcher
@@ -61,8 +60,6 @@ _CHANGING = frozenset({"indexed", "deleted", "skipped", "repo.added", "repo.remo
 """Events after which other guardrails may stand."""
 ASK_S = 10.0
 """How long a watching node waits for a serving one (seconds)."""
-_COMPARED = {"seen", "changed", "deleted", "skipped", "refused", "unreadable", "error"}
-"""What verify tells of a scan."""
 
 
 class Role(Protocol):
@@ -129,6 +126,7 @@ class ServeRole:
         """Answer until told to stop; what was asked until then is answered."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._rulebook.keep)
+            group.start_soon(self._node.usage.run)
             await self._service.run(stop, task_status=task_status)
             group.cancel_scope.cancel()
 
@@ -162,6 +160,7 @@ class ServeRole:
             lambda: node.settings.recall.mode,
             node.receipts,
             now,
+            node.usage.note,
         )
         documents = DocumentVerbs(node.store, rescan, now)
         supersede = SupersedeVerb(node.store, documents, FileClient(connection), scans.scan, now)
@@ -171,7 +170,7 @@ class ServeRole:
             node.store, freshness, node.probes(), node.settings.node.name, node.settings.node.roles, node.started_at
         )
         calibration = CalibrationVerbs(node.calibrator)
-        preflight = PreflightVerbs(self._rulebook, freshness, Told(node.settings.lessons.again_s))
+        preflight = PreflightVerbs(self._rulebook, freshness, Told(node.settings.lessons.again_s), node.usage.note)
         asking = JobPublisher(connection)
         jobs = JobVerbs(
             node.store, node.settings.schedule, asking.publish, asking.unsettled, node.settings.node.name, now
@@ -196,8 +195,24 @@ class ServeRole:
         add("jobs", wire.JobsRequest, wire.JobsReply, jobs.jobs)
         add("jobs.run", wire.JobsRunRequest, wire.JobRunReply, jobs.run)
         add("jobs.cancel", wire.JobsCancelRequest, wire.JobRunReply, jobs.cancel)
+        self._add_lessons(documents)
         add("stats", wire.StatsRequest, wire.StatsReply, status.stats)
         add("health", wire.HealthRequest, wire.HealthReply, status.health)
+
+    def _add_lessons(self, documents: DocumentVerbs) -> None:
+        """Add the verbs that lessons live by."""
+        node, add, files = self._node, self._service.add, files_of(self._node)
+        tending, policies = tending_of(node, files), Policies(node.store)
+        lessons = LessonVerbs(node.store, documents, files, tending.runs, policies, now)
+        add("learn", wire.LearnRequest, wire.LearnReply, LearnVerb(node.store, files, policies, now))
+        add("mark", wire.MarkRequest, wire.MarkReply, lessons.mark)
+        add("lessons", wire.LessonsRequest, wire.LessonsReply, lessons.lessons)
+        add("review", wire.ReviewRequest, wire.ReviewReply, lessons.review)
+        add("audit", wire.AuditRequest, wire.AuditReply, tending.audit)
+        add("prune", wire.PruneRequest, wire.PruneReply, tending.prune)
+        add("consolidate", wire.ConsolidateRequest, wire.ConsolidateReply, tending.consolidate)
+        add("maintain", wire.MaintainRequest, wire.MaintainReply, tending.maintain)
+        add("undo", wire.UndoRequest, wire.UndoReply, tending.runs.undo)
 
 
 class WatchRole:
@@ -254,30 +269,6 @@ class ScheduleRole:
 
     def reload(self) -> None:
         """When jobs run changes with a restart."""
-
-
-def runners(node: Node) -> dict[str, Runner]:
-    """Return the jobs that a node with the role index can run; each has its time in the schedule's settings."""
-    settings, scans = node.settings, ScanClient(node.foundation.connection)
-
-    async def scan(repo: Repo) -> Mapping[str, Any]:
-        report = await scans.scan(repo, wire.ReindexRequest(repo=repo.name))
-        return report.model_dump(mode="json", include=_COMPARED, exclude_none=True)
-
-    retention = Retention(
-        node.store,
-        settings.store.tombstone_days,
-        settings.store.cached_embeddings,
-        settings.trust.receipt_days,
-        settings.schedule.history_days,
-        now,
-    )
-    return {
-        "calibrate-drift": CalibrateDrift(node.calibrator),
-        "lint": Lint(node.store, now),
-        "retention": retention,
-        "verify": Verify(node.store, scan, now),
-    }
 
 
 ROLES: dict[str, Callable[[Node], Role]] = {

@@ -279,7 +279,7 @@ class TrustSettings(Section):
 
 
 class LessonSettings(Section):
-    """What rules and lessons say before an act; defaults chosen on one labelled set, reported on another."""
+    """What rules and lessons say before an act (chosen on labelled sets), and how lessons are looked after."""
 
     shared_words: Annotated[int, Field(ge=2)] = 3
     """Distinctive words that an act must share with a guardrail."""
@@ -299,6 +299,12 @@ class LessonSettings(Section):
     """Weight of sentence embeddings beside words; 4 is good, and costs an embedding an act. 0: words alone."""
     again_s: Annotated[float, Field(ge=0)] = 900.0
     """What was told in a session is not told again for so long (seconds)."""
+    grace_days: Annotated[int, Field(ge=0)] = 90
+    """A lesson is not put away before it is so old, and its use was watched for so long (days)."""
+    prune_cap: Annotated[int, Field(ge=1)] = 20
+    """Lessons of a repo that one run puts away at most."""
+    auto_prune: bool = False
+    """Maintenance puts lessons away by itself, instead of proposing it."""
 
 
 class JobSettings(Section):
@@ -321,6 +327,10 @@ class ScheduleSettings(Section):
     """Probe questions are asked again: does the calibration still fit."""
     lint: str = "15 4 * * *"
     """What is wrong with each memory, as findings."""
+    maintain: str = "15 5 * * *"
+    """One pass over lessons: audit, prune (proposed), duplicates, lint, verify."""
+    consolidate: str = ""
+    """Lessons that say the same, by itself; maintain looks for them, too."""
     verify: str = "45 4 * * *"
     """Index against disk, graph against files, orphans."""
     jitter_s: Annotated[float, Field(ge=0)] = 30.0

@@ -154,6 +154,48 @@ class RecallClient:
         body = _of(wire.JobsCancelRequest, request, "", fields)
         return await self._ask("jobs.cancel", body, wire.JobRunReply)
 
+    async def learn(self, request: wire.LearnRequest | None = None, **fields: Any) -> wire.LearnReply:
+        """Write a lesson, or have one seen again that is there already."""
+        body = _of(wire.LearnRequest, request, "", fields)
+        return await self._ask("learn", body, wire.LearnReply, repeatable=False)
+
+    async def mark(self, request: wire.MarkRequest | None = None, **fields: Any) -> wire.MarkReply:
+        """Say whether a guardrail helped."""
+        return await self._ask("mark", _of(wire.MarkRequest, request, "", fields), wire.MarkReply, repeatable=False)
+
+    async def lessons(self, request: wire.LessonsRequest | None = None, **fields: Any) -> wire.LessonsReply:
+        """List lessons."""
+        return await self._ask("lessons", _of(wire.LessonsRequest, request, "", fields), wire.LessonsReply)
+
+    async def review(self, request: wire.ReviewRequest | None = None, **fields: Any) -> wire.ReviewReply:
+        """Accept, reject, pin or unpin a lesson."""
+        body = _of(wire.ReviewRequest, request, "", fields)
+        return await self._ask("review", body, wire.ReviewReply, repeatable=False)
+
+    async def audit(self, request: wire.AuditRequest | None = None, **fields: Any) -> wire.AuditReply:
+        """Say how procedural memory fares."""
+        return await self._ask("audit", _of(wire.AuditRequest, request, "", fields), wire.AuditReply, LONG_DEADLINE_S)
+
+    async def prune(self, request: wire.PruneRequest | None = None, **fields: Any) -> wire.PruneReply:
+        """Say which lessons may be put away, or put them away."""
+        body = _of(wire.PruneRequest, request, "", fields)
+        return await self._ask("prune", body, wire.PruneReply, LONG_DEADLINE_S, repeatable=False)
+
+    async def consolidate(self, request: wire.ConsolidateRequest | None = None, **fields: Any) -> wire.ConsolidateReply:
+        """Say which lessons say the same, or merge some."""
+        body = _of(wire.ConsolidateRequest, request, "", fields)
+        return await self._ask("consolidate", body, wire.ConsolidateReply, LONG_DEADLINE_S, repeatable=False)
+
+    async def maintain(self, request: wire.MaintainRequest | None = None, **fields: Any) -> wire.MaintainReply:
+        """Run one pass of maintenance."""
+        body = _of(wire.MaintainRequest, request, "", fields)
+        return await self._ask("maintain", body, wire.MaintainReply, LONG_DEADLINE_S, repeatable=False)
+
+    async def undo(self, request: wire.UndoRequest | str | None = None, **fields: Any) -> wire.UndoReply:
+        """Undo a run, or list the newest."""
+        body = _of(wire.UndoRequest, request, "run", fields)
+        return await self._ask("undo", body, wire.UndoReply, LONG_DEADLINE_S, repeatable=False)
+
     async def events(self, request: wire.EventsRequest | None = None, **fields: Any) -> wire.EventsReply:
         """Read the event history."""
         return await self._ask("events", _of(wire.EventsRequest, request, "", fields), wire.EventsReply)

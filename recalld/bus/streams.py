@@ -169,6 +169,10 @@ class IngestStream:
         state = await self.state()
         return state.last_seq >= seq and (state.pending == 0 or state.first_seq > seq)
 
+    async def newest(self) -> int:
+        """Return the sequence of the newest snapshot."""
+        return (await self.state()).last_seq
+
     async def epoch(self) -> int:
         """Return the stream's epoch; asked once a session, for only a new session can be of another stream."""
         session = self._connection.session

@@ -13,6 +13,7 @@ from recalld.cli import (
     events,
     hook,
     jobs,
+    lessons,
     lint,
     preflight,
     questions,
@@ -23,6 +24,7 @@ from recalld.cli import (
     status,
     studies,
     supersede,
+    tending,
 )
 from recalld.cli.command import application, command
 
@@ -31,6 +33,8 @@ repo_app = typer.Typer(help="Say which directories are remembered.", no_args_is_
 app.add_typer(repo_app, name="repo")
 hook_app = typer.Typer(help="Have Claude Code ask the memory by itself.", no_args_is_help=True)
 app.add_typer(hook_app, name="hook")
+lessons_app = typer.Typer(help="See what was learned, and decide on what was proposed.", no_args_is_help=True)
+app.add_typer(lessons_app, name="lessons")
 jobs_app = typer.Typer(help="See what runs by the clock, run it now, call it off.", no_args_is_help=True)
 app.add_typer(jobs_app, name="jobs")
 evaluate_app = typer.Typer(help=evaluating.HELP, no_args_is_help=True, cls=evaluating.RunsByDefault)
@@ -44,6 +48,13 @@ command(app, examples=check.EXAMPLES)(check.check)
 command(app, examples=supersede.EXAMPLES)(supersede.supersede)
 command(app, examples=preflight.EXAMPLES)(preflight.preflight)
 command(app, examples=preflight.BRIEF_EXAMPLES)(preflight.brief)
+command(app, examples=lessons.LEARN_EXAMPLES)(lessons.learn)
+command(app, examples=lessons.MARK_EXAMPLES)(lessons.mark)
+command(app, examples=tending.AUDIT_EXAMPLES)(tending.audit)
+command(app, examples=tending.PRUNE_EXAMPLES)(tending.prune)
+command(app, examples=tending.CONSOLIDATE_EXAMPLES)(tending.consolidate)
+command(app, examples=tending.MAINTAIN_EXAMPLES)(tending.maintain)
+command(app, examples=tending.UNDO_EXAMPLES)(tending.undo)
 command(app, examples=status.STATS_EXAMPLES)(status.stats)
 command(app, examples=status.HEALTH_EXAMPLES)(status.health)
 command(app, examples=reindex.EXAMPLES)(reindex.reindex)
@@ -57,6 +68,11 @@ command(repo_app, "list", examples=repos.LIST_EXAMPLES)(repos.list_)
 command(repo_app, examples=repos.REMOVE_EXAMPLES)(repos.remove)
 command(hook_app, examples=hook.INSTALL_EXAMPLES)(hook.install)
 command(hook_app, examples=hook.UNINSTALL_EXAMPLES)(hook.uninstall)
+command(lessons_app, "list", examples=lessons.LIST_EXAMPLES)(lessons.list_)
+command(lessons_app, examples=lessons.ACCEPT_EXAMPLES)(lessons.accept)
+command(lessons_app, examples=lessons.REJECT_EXAMPLES)(lessons.reject)
+command(lessons_app, examples=lessons.PIN_EXAMPLES)(lessons.pin)
+command(lessons_app, examples=lessons.UNPIN_EXAMPLES)(lessons.unpin)
 command(jobs_app, "list", examples=jobs.LIST_EXAMPLES)(jobs.list_)
 command(jobs_app, examples=jobs.RUN_EXAMPLES)(jobs.run)
 command(jobs_app, examples=jobs.CANCEL_EXAMPLES)(jobs.cancel)

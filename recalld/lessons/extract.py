@@ -88,7 +88,8 @@ def _of_whole(base: Guardrail, reading: Reading) -> list[Guardrail]:
     check = base.check or _stated(reading, reading.outline.sections)
     if not check and base.kind == "lesson":
         check = _commanding(lines) or base.title
-    return [replace(base, check=check, text="\n".join(lines))] if check else []
+    text = [line for section in reading.outline.sections for line in _lines(reading, section, code=True)]
+    return [replace(base, check=check, text="\n".join(text))] if check else []
 
 
 def _of_sections(base: Guardrail, reading: Reading) -> Iterator[Guardrail]:
@@ -128,12 +129,12 @@ def _parts(reading: Reading, first: int, last: int, parts: Sequence[int]) -> Ite
         yield from ((block.first, block.last) for block in paragraphs(reading.lines, first, last))
 
 
-def _lines(reading: Reading, section: Section) -> list[str]:
-    """Return the lines of a section that are not code, its headings left out."""
+def _lines(reading: Reading, section: Section, *, code: bool = False) -> list[str]:
+    """Return the lines of a section, its headings and, unless asked for, its code left out."""
     return [
         line
         for block in section.blocks
-        if block.kind is not BlockKind.HEADING and block.kind is not BlockKind.CODE
+        if block.kind is not BlockKind.HEADING and (code or block.kind is not BlockKind.CODE)
         for line in reading.lines.all[block.first - 1 : block.last]
     ]
 

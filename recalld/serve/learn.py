@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-import anyio
 from anyio import to_thread
 
 from recalld.bus import wire
@@ -44,7 +43,6 @@ class LearnVerb:
     files: RepoFiles
     policy: Callable[[Repo], Awaitable[LearnPolicy]]
     clock: Callable[[], datetime]
-    _turns: dict[int, anyio.Lock] = field(default_factory=dict)
 
     async def __call__(self, agent: str, request: wire.LearnRequest) -> wire.LearnReply:
         """Write a lesson, or note that it was seen again.
@@ -56,7 +54,7 @@ class LearnVerb:
         policy = await self.policy(repo)
         lesson = self._lesson(agent, request, policy)
         _refuse_secrets(lesson)
-        async with self._turns.setdefault(repo.id, anyio.Lock()), self.store.lessons.turn(repo.id):
+        async with self.files.turn(repo):
             return await self._again(agent, repo, lesson) or await self._new(agent, repo, policy, lesson)
 
     def _lesson(self, agent: str, request: wire.LearnRequest, policy: LearnPolicy) -> LessonFile:

@@ -13,6 +13,7 @@ from recalld.lessons.match import Firing
 from recalld.lessons.told import Told
 from recalld.model import Repo, State
 from recalld.serve.rulebook import Rulebook
+from recalld.serve.search import Note
 
 
 @dataclass(slots=True)
@@ -22,6 +23,7 @@ class PreflightVerbs:
     rulebook: Rulebook
     freshness: Callable[[], Awaitable[wire.Freshness]]
     told: Told
+    note: Note
     monotonic: Callable[[], float] = time.monotonic
 
     async def preflight(self, agent: str, request: wire.PreflightRequest) -> wire.PreflightReply:
@@ -32,6 +34,8 @@ class PreflightVerbs:
         likeness = self.rulebook.likeness
         vector = await likeness.of_act(action) if likeness is not None else None
         fired = self._untold(agent, request, self.rulebook.match(agent, action, request.cwd, request.repo, vector))
+        for repo, firing in fired:
+            self.note("surfaced", repo.name, [firing.guardrail.id])
         return wire.PreflightReply(
             checks=tuple(_view(repo, firing.guardrail, firing) for repo, firing in fired),
             guardrails=self._count(agent, request.repo),
@@ -57,6 +61,8 @@ class PreflightVerbs:
         self._require(agent, request.repo)
         shelves = list(self.rulebook.shelves(agent, request.repo))
         rules = self.rulebook.standing(agent, request.repo, request.limit)
+        for repo, rule in rules:
+            self.note("surfaced", repo.name, [rule.id])
         return wire.BriefReply(
             state=self._state(),
             freshness=await self.freshness(),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Protocol
+
+import anyio
 
 from recalld.bus import wire
 from recalld.errors import NotFoundError, RecalldError, RefusedError, UsageError
@@ -33,6 +36,16 @@ class RepoFiles:
     files: Files
     scan: Scan
     newest_seq: Callable[[], Awaitable[int]]
+    _turn: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @asynccontextmanager
+    async def turn(self, repo: Repo) -> AsyncIterator[None]:
+        """Be the only one, on all nodes, that changes lessons of a repo.
+
+        One at a time in this process: whoever has a turn holds a connection, and needs others while it lasts.
+        """
+        async with self._turn, self.store.lessons.turn(repo.id):
+            yield
 
     async def read(self, repo: Repo, paths: Sequence[str]) -> dict[str, bytes]:
         """Return the bytes of those files that are there and plain."""
@@ -53,12 +66,12 @@ class RepoFiles:
             log.warning("%s was changed, and is indexed when its node gets to it: %s", repo.name, error.message)
             return 0
 
-    async def repos(self, agent: str, name: str | None) -> list[Repo]:
-        """Return the repos that an agent may see, or the one that it names. Raises NotFoundError."""
+    async def repos(self, agent: str | None, name: str | None) -> list[Repo]:
+        """Return the repos that an agent may see (None: all), or the one that it names. Raises NotFoundError."""
         found = [
             repo
             for repo in await self.store.repos.list()
-            if name in (None, repo.name) and (not repo.visible_to or agent in repo.visible_to)
+            if name in (None, repo.name) and (agent is None or not repo.visible_to or agent in repo.visible_to)
         ]
         if name is not None and not found:
             raise NotFoundError(f"no repo {name}", suggestion="`recall repo list` names them")

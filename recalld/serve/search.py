@@ -12,6 +12,7 @@ import anyio
 from recalld.bus import wire
 from recalld.concurrent import both
 from recalld.errors import NotFoundError, RecalldError
+from recalld.ingest.kinds import GUIDING
 from recalld.model import Filters, Generation, Mode, Retrieval, StageTrace, State
 from recalld.recall.answer import Answer, Answering, Judged, Question
 from recalld.recall.receipts import Receipts
@@ -20,6 +21,8 @@ from recalld.trust import wording
 from recalld.trust.declared import declared
 from recalld.trust.verdict import Moment
 
+Note = Callable[[str, str, Sequence[str]], None]
+"""Counts a kind of use for guardrails of a repo, without waiting."""
 NOT_READY = Answer((), (), False, Retrieval((), (), State.WARMING))
 
 
@@ -38,6 +41,7 @@ class SearchVerb:
     mode: Callable[[], Mode]
     receipts: Receipts
     clock: Callable[[], datetime]
+    note: Note | None = None
     poll_s: float = 0.02
 
     async def __call__(self, agent: str, request: wire.SearchRequest) -> wire.SearchReply:
@@ -51,7 +55,15 @@ class SearchVerb:
             return await self._reply(agent, request, begun, NOT_READY, "the index is not ready yet")
         answering = await self.answering(generation)
         answer = await answering.answer(self._question(agent, request, generation))
-        return await self._reply(agent, request, begun, answer, "" if answer.hits else _why_not(answer))
+        reply = await self._reply(agent, request, begun, answer, "" if answer.hits else _why_not(answer))
+        self._count(reply)
+        return reply
+
+    def _count(self, reply: wire.SearchReply) -> None:
+        """Note which guardrails were found, each once."""
+        if self.note is not None:
+            for repo, path in dict.fromkeys((hit.repo, hit.path) for hit in reply.hits if hit.kind in GUIDING):
+                self.note("retrieved", repo, [path])
 
     def _question(self, agent: str, request: wire.SearchRequest, generation: Generation) -> Question:
         moment = Moment(_zoned(request.as_of) or self.clock(), _zoned(request.known_as_of))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 
+from anyio import to_thread
 from typer.testing import CliRunner, Result
 
 from recalld.cli import client_app, daemon_app
+from tests.support.daemon import Daemon
 
 APPS = {"recall": client_app.app, "recalld": daemon_app.app}
 
@@ -37,3 +41,11 @@ def commands() -> Iterator[str]:
 
 def _name(callback: object) -> str:
     return str(getattr(callback, "__name__", "")).replace("_", "-")
+
+
+async def run_recall(daemon: Daemon, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user would, in a process of its own, against a daemon."""
+    command = [sys.executable, "-c", "from recalld.cli import recall; recall()", *arguments]
+    if arguments[0] != "lint":
+        command += ["--state-dir", str(daemon.state_dir)]
+    return await to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))

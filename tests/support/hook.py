@@ -84,25 +84,6 @@ async def run_hook(
     return await to_thread.run_sync(call)
 
 
-class LearnRequest(wire.Request):
-    """What ``learn`` takes."""
-
-    title: str
-    body: str
-    check: str
-    repo: str | None = None
-    scope: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    trigger: str = ""
-    proposed: bool = False
-
-
-class LearnReply(wire.Reply):
-    """What ``learn`` answers."""
-
-    id: str
-
-
 @dataclass
 class Verbs:
     """A daemon that notes what it was asked and by whom, and answers as it is told to."""
@@ -126,9 +107,11 @@ class Verbs:
         self._note(agent, request)
         return self.brief_reply
 
-    async def learn(self, agent: str, request: LearnRequest) -> LearnReply:
+    async def learn(self, agent: str, request: wire.LearnRequest) -> wire.LearnReply:
         self._note(agent, request)
-        return LearnReply(id="lessons/1.md")
+        return wire.LearnReply(
+            repo="notes", path="lessons/1.md", id="lessons/1.md", status="proposed", action="created", seen_count=1
+        )
 
     def _note(self, agent: str, request: wire.Request) -> None:
         self.seen.append((agent, request))
@@ -140,7 +123,7 @@ class Verbs:
         service = Service(connection, "one", "1.0.0", BusSettings())
         service.add("preflight", wire.PreflightRequest, wire.PreflightReply, self.preflight)
         service.add("brief", wire.BriefRequest, wire.BriefReply, self.brief)
-        service.add("learn", LearnRequest, LearnReply, self.learn)
+        service.add("learn", wire.LearnRequest, wire.LearnReply, self.learn)
         return service
 
 

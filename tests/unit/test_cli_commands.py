@@ -20,6 +20,8 @@ ISSUE = {
         *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema", "evaluate check"),
         *("evaluate import", "evaluate propose", "evaluate ablate", "evaluate embedders", "evaluate finetune"),
         *("hook install", "hook uninstall"),
+        *("learn", "mark", "audit", "prune", "consolidate", "maintain", "undo"),
+        *("lessons list", "lessons accept", "lessons reject", "lessons pin", "lessons unpin"),
         *("repo add", "repo list", "repo remove"),
         *("jobs list", "jobs run", "jobs cancel"),
     },

@@ -142,7 +142,7 @@ class AuditView(Reply):
 
     ``loaded_tokens`` is what a session reads that loads all of them whole; ``surfaced_tokens`` what was shown instead,
     in ``surfacings`` over ``days``. ``saving`` is the share that is not read, at one session a day; None where nothing
-    was shown yet. ``approximate`` tells that tokens were estimated.
+    was shown yet. Tokens are those of the embedder.
     """
 
     repo: str
@@ -157,7 +157,6 @@ class AuditView(Reply):
     surfacings: int
     days: float
     saving: float | None
-    approximate: bool
 
 
 class AuditReply(Reply):
