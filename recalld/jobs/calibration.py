@@ -119,16 +119,13 @@ class Calibrator:
         if generation is None or await self.pending():
             return Outcome(Step.WAITING, "files wait to be indexed" if generation else "no generation serves yet")
         standing = _standing(await self.store.calibrations.newest(generation.id), generation)
-        off = self.settings.calibrate == "off"
-        if standing is None and off:
-            return Outcome(Step.WAITING, "nothing is calibrated: `recall calibrate` does it")
-        corpus = await self.store.calibrations.corpus(standing.row.checked_at if standing else None)
-        if not corpus.documents:
-            return Outcome(Step.WAITING, "there are no documents")
+        if standing is None:
+            return Outcome(Step.WAITING, "nothing is calibrated yet: `recall calibrate` says why")
+        corpus = await self.store.calibrations.corpus(standing.row.checked_at)
         async with self.store.calibrations.alone() as mine:
             if not mine:
                 return Outcome(Step.WAITING, "another node calibrates")
-            return await self._renew(generation, standing, corpus, fit=not off)
+            return await self._renew(generation, standing, corpus, fit=self.settings.calibrate != "off")
 
     async def calibrate(self, labels: Sequence[Probe] = (), *, dry_run: bool = False) -> Calibration:
         """Fit the serving generation now, from labelled questions where they are given; keep it unless ``dry_run``.

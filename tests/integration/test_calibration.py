@@ -17,6 +17,7 @@ from recalld.embed.factory import make_embedder
 from recalld.embed.protocol import Embedder
 from recalld.errors import BusyError, CalibrationRefused
 from recalld.jobs.calibration import Calibrator, Step
+from recalld.jobs.drift import CalibrateDrift
 from recalld.model import Filters, Mode, RankedChunk
 from recalld.serve.calibration import Standing
 from recalld.settings import EmbedSettings, TrustSettings, default_cache_dir
@@ -186,6 +187,29 @@ async def test_a_memory_that_is_too_small_is_refused_once_and_stays_uncalibrated
         assert await scene.sure(await Standing(index.store)(index.generation), "one memo") is None
         await index.add(memos())
         assert [(await calibrator.tend()).step for _ in range(2)] == [Step.WAITING, Step.FITTED]
+
+
+async def test_a_look_asks_the_probes_again_though_nothing_has_changed(scene: Scene) -> None:
+    """What the job ``calibrate-drift`` does: where calibration is off it tells, and fits nothing."""
+    job = CalibrateDrift(scene.calibrator())
+    told: list[str] = []
+
+    def progress(done: int, total: int, words: str) -> None:
+        told.append(words)
+
+    assert (await job(progress))["step"] == "waiting"
+    await scene.calibrator().calibrate()
+    found = await job(progress)
+    assert (found["step"], told) == ("checked", ["asking probe questions"] * 2)
+    assert 0 <= found["class_error"] <= 0.1
+    for path in memos():
+        await scene.index.delete(path)
+    await scene.index.add({f"new/{n}.md": text.encode() for n, text in enumerate(OTHERS)})
+    aged = await CalibrateDrift(scene.calibrator(calibrate="off"))(progress)
+    assert (aged["step"], aged["class_error"] > 0.1) == ("aged", True)
+    assert await Standing(scene.index.store)(scene.index.generation) is not None
+    fitted = await job(progress)
+    assert (fitted["step"], fitted["class_error"]) == ("fitted", aged["class_error"])
 
 
 async def test_a_dry_run_keeps_nothing_and_tells_nobody(scene: Scene) -> None:

@@ -146,7 +146,7 @@ async def test_verify_finds_what_is_damaged_and_repairs_nothing(
 
 async def test_drift_says_that_nothing_is_calibrated(daemon: Daemon, client: RecallClient) -> None:
     looked = await run(client, "calibrate-drift")
-    assert looked.result == {"step": "waiting", "reason": "nothing is calibrated: `recall calibrate` does it"}
+    assert looked.result == {"step": "waiting", "reason": "nothing is calibrated yet: `recall calibrate` says why"}
 
 
 async def test_the_schedule_runs_each_slot_once_and_the_list_shows_it(
