@@ -12,6 +12,7 @@ import anyio
 import asyncpg
 import pytest
 from anyio import to_thread
+from nats.js.errors import NotFoundError
 
 from recalld.bus import subjects
 from recalld.bus.connection import Connection
@@ -64,6 +65,15 @@ class Job:
 async def only_run(store: Store) -> JobRow:
     (row,) = await store.jobs.list()
     return row
+
+
+async def redelivered(connection: Connection) -> int:
+    """Return how many requests were given more than once; 0 before there is a consumer."""
+    try:
+        info = await connection.jetstream.consumer_info(subjects.JOB_STREAM, subjects.JOB_CONSUMER)
+    except NotFoundError:
+        return 0
+    return int(info.num_redelivered or 0)
 
 
 @asynccontextmanager
@@ -314,6 +324,35 @@ async def test_a_job_longer_than_the_ack_wait_is_not_given_to_another(nats: str,
         job.go_on.set()
         await announced.until("job.done")
     assert job.starts == 1
+
+
+async def test_a_node_that_is_only_paused_keeps_its_slot_until_it_dies(bus: Connection, store: Store) -> None:
+    """The bus thinks that it is dead and asks another; its session still holds the lock."""
+    job, announced = Job(), Announced()
+    async with running_jobs(bus, store, announced, {"lint": job}, node="two"):
+        async with claimed(store, "paused"):
+            await JobPublisher(bus).publish("lint", SLOT)
+            with anyio.fail_after(10):
+                while not await redelivered(bus):  # noqa: ASYNC110 - the server tells nobody
+                    await anyio.sleep(0.02)
+            assert job.starts == 0
+        await announced.until("job.done")
+    assert announced.of("job.lost")[0]["node"] == "paused"
+    assert (await only_run(store)).attempt == 2
+
+
+async def test_a_changed_ack_wait_is_taken_up(bus: Connection) -> None:
+    async def work(request: JobRequest) -> float | None:
+        stop.set()
+        return None
+
+    for number, ack_wait_s in enumerate((30.0, 5.0)):
+        stop = anyio.Event()
+        await JobPublisher(bus).publish("lint", f"slot-{number}")
+        with anyio.fail_after(10):
+            await JobConsumer(bus, ack_wait_s).run(work, stop)
+        info = await bus.jetstream.consumer_info(subjects.JOB_STREAM, subjects.JOB_CONSUMER)
+        assert info.config.ack_wait == ack_wait_s
 
 
 async def test_when_postgres_ends_its_session_the_run_fails_and_is_tried_again(
