@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from recalld.bus.wire import Hit
-    from recalld.demo.story import Scene
+    from recalld.demo.scene import Scene
 
 DOCUMENTS, OPENING, WIDEST = 3, 240, 100
 """How many documents of a reply are shown, how many characters of an answer, and on how many columns at most."""
@@ -96,6 +96,8 @@ def _show(scene: Scene, console: Console) -> None:
     if scene.question:
         console.print(f"\n[bold cyan]?[/] [bold]{output.plain(scene.question)}[/]")
     console.print(output.markdown(scene.says))
+    for line in scene.shown:
+        console.print(f"[green]>[/] [italic]{output.plain(line)}[/]")
     if scene.reply is not None:
         for hit in best_of_each_document(scene.reply.hits)[:DOCUMENTS]:
             _show_hit(hit, is_answer=hit.path == scene.answer, console=console)
@@ -134,4 +136,5 @@ def _plain(scene: Scene) -> dict[str, Any]:
         "answer": scene.answer,
         "took_ms": scene.took_ms,
         "reply": scene.reply.model_dump(mode="json") if scene.reply else None,
+        "shown": scene.shown,
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
@@ -12,11 +11,11 @@ import anyio
 
 from recalld.bus.client import RecallClient
 from recalld.bus.wire import SearchReply, SearchRequest, StatsRequest
+from recalld.demo.lesson import tell_lesson
+from recalld.demo.scene import AGENT, HITS, Scene, Tell
 from recalld.demo.throwaway import REPO, ThrowAway
 from recalld.errors import DependencyError
 
-AGENT = "demo"
-HITS = 5
 INDEXED_S, RECALLED_S = 120.0, 30.0
 """How long the first index, and the recall of one saved file, may take."""
 POLL_S = 0.005
@@ -36,23 +35,6 @@ class Question:
     withheld: str = ""
     as_of: datetime | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """One step of the story, with the daemon's reply where it was asked something.
-
-    ``answer`` is the memo that answers the question, ``took_ms`` what a reader may want to know the duration of.
-    """
-
-    title: str
-    says: str
-    question: str = ""
-    answer: str = ""
-    reply: SearchReply | None = None
-    took_ms: float | None = None
-
-
-Tell = Callable[[Scene], None]
 
 QUESTIONS = (
     Question(
@@ -140,6 +122,7 @@ async def tell_story(daemon: ThrowAway, tell: Tell) -> None:
             reply = await _ask(client, question.text, question.as_of)
             tell(Scene("", question.look, question.text, question.answer, reply, reply.took_ms))
         await _save(daemon, client, tell)
+        await tell_lesson(daemon, client, tell)
         reply = await _ask(client, UNKNOWN)
         tell(Scene("Something it cannot know", on_the_unknown(reply), UNKNOWN, "", reply, reply.took_ms))
 

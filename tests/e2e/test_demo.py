@@ -55,6 +55,9 @@ async def test_the_story_comes_true_and_nothing_is_left() -> None:
     saved = next(scene for scene in scenes if scene["answer"] == SAVED)
     assert saved["took_ms"] > 0
     assert any(hit["path"] == SAVED for hit in saved["reply"]["hits"])
+    lesson = next(scene for scene in scenes if scene["title"] == "A mistake that is made once")
+    assert any(lesson["answer"] in line for line in lesson["shown"])
+    assert "says nothing until" in lesson["says"] and "nothing is said" in lesson["says"]
     unknown = scenes[-1]
     assert unknown["reply"]["calibrated"] is True
     assert unknown["reply"]["abstained"], unknown["says"]
