@@ -23,7 +23,7 @@ demo: $(STAMP) ## the whole story on a throw-away daemon: no services, no keys, 
 	$(BIN)/recall demo
 
 test: $(STAMP) ## every test, against embedded Postgres and NATS servers; a file's tests run in one of WORKERS processes
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(STAMP) ## lint, format, types, import contracts, dead code
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ from nats.aio.msg import Msg
 
 from recalld.bus.connection import Address, connect, open_connection
 from recalld.bus.failures import ConnectionLostError
-from recalld.bus.jobs import consumer_config
+from recalld.bus.jobs import ACK_WAIT_S, consumer_config
 from recalld.bus.pull import Consumer, Pull
 from recalld.bus.streams import job_config
 from recalld.errors import ConfigError, DependencyError, TooLargeError, UnreachableError
@@ -113,7 +113,7 @@ async def test_closing_does_not_hang_on_a_pull_that_was_idle(nats: str) -> None:
         config = job_config()
         pull = Pull(
             connection,
-            Consumer(str(config.name), consumer_config(), nothing),
+            Consumer(str(config.name), consumer_config(ACK_WAIT_S), nothing),
             room=lambda: 5,
             take=lambda message: None,
         )

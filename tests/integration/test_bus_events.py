@@ -12,6 +12,7 @@ from recalld.bus.events import EventHistory, EventPublisher, follow
 from recalld.errors import UsageError
 from recalld.model import Severity
 from tests.support.bus import NOW, connected
+from tests.support.waiting import until
 
 
 async def tell(connection: Connection, *topics: str) -> None:
@@ -19,6 +20,16 @@ async def tell(connection: Connection, *topics: str) -> None:
     for number, topic in enumerate(topics):
         await publisher.announce(topic, {"number": number})
     await connection.flush()
+
+
+async def until_kept(connection: Connection, count: int) -> None:
+    """Wait until the stream has so many messages: it takes what is published a moment after the server does."""
+
+    async def is_kept() -> bool:
+        info = await connection.jetstream.stream_info(subjects.EVENT_STREAM)
+        return bool(info.state.messages >= count)
+
+    await until(is_kept)
 
 
 async def test_a_follower_hears_its_topic_and_those_below(nats: str) -> None:
@@ -86,6 +97,7 @@ async def test_the_history_by_count_by_seq_and_by_topic(nats: str) -> None:
 async def test_a_rare_topic_far_back_is_found(nats: str) -> None:
     async with connected(nats) as connection:
         await tell(connection, "rare", *["indexed"] * 500, "rare", *["indexed"] * 500)
+        await until_kept(connection, 1_002)
         found = await EventHistory(connection)(None, 2, "rare")
         assert [event.seq for event in found] == [1, 502]
         assert len(await EventHistory(connection)(None, 1_000, None)) == 1_000
@@ -95,6 +107,7 @@ async def test_what_is_no_event_is_left_out(nats: str) -> None:
     async with connected(nats) as connection:
         await connection.publish("recall.event.indexed", b"\xff not json")
         await tell(connection, "indexed")
+        await until_kept(connection, 2)
         assert [event.seq for event in await EventHistory(connection)(None, 10, None)] == [2]
 
 
