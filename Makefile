@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PINNED := --extra embedded --extra openvino --extra cloud --extra evaluate
+PINNED := --extra embedded --extra openvino --extra cloud --extra evaluate --extra mcp
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help

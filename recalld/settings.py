@@ -299,6 +299,17 @@ class LessonSettings(Section):
     """What was told in a session is not told again for so long (seconds)."""
 
 
+class McpSettings(Section):
+    """What `recall mcp` offers to agents."""
+
+    token: SecretStr | None = None
+    """What HTTP clients show; unset: one is made, on loopback alone (16 characters or more)."""
+    hosts: Words = ()
+    """Names by which a proxy is asked for it, as memory.example.org."""
+    max_tokens: Annotated[int, Field(ge=500, le=100_000)] = 6_000
+    """How long a tool's answer may be unless the call says (tokens, estimated)."""
+
+
 class ScheduleSettings(Section):
     """What runs by the clock."""
 
@@ -327,6 +338,7 @@ class Settings(BaseSettings):
     recall: RecallSettings = Field(default_factory=RecallSettings)
     trust: TrustSettings = Field(default_factory=TrustSettings)
     lessons: LessonSettings = Field(default_factory=LessonSettings)
+    mcp: McpSettings = Field(default_factory=McpSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     repos: Annotated[tuple[RepoSettings, ...], BeforeValidator(_table)] = ()
 
