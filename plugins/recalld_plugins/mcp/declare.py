@@ -125,7 +125,8 @@ class Tool(Generic[Req, Rep]):
         except pydantic.ValidationError as error:
             fault = error.errors()[0]
             where = ".".join(map(str, fault["loc"])) or "arguments"
-            raise UsageError(f"{where}: {fault['msg']}", suggestion=self._suggestion) from None
+            message = fault["msg"].replace("valid tuple", "valid array")
+            raise UsageError(f"{where}: {message}", suggestion=self._suggestion) from None
 
     async def answer(self, memory: Memory, request: Req, allowed: int) -> tuple[str, dict[str, Any]]:
         """Ask, and return the answer as text and as structure, each within ``allowed`` tokens. Raises RecalldError."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import anyio
 
 from recalld.bus import wire
@@ -29,24 +31,39 @@ class IndexReply(wire.ReindexReply):
     pending: int
 
 
+@dataclass(slots=True)
+class _Steps:
+    """Tells of steps that only ever become more, as MCP wants it."""
+
+    memory: Memory
+    done: float = 0
+
+    async def tell(self, done: float, total: float | None, message: str) -> None:
+        if done > self.done:
+            self.done = done
+            await self.memory.progress(done, total, message)
+
+
 async def index(memory: Memory, request: IndexRequest) -> IndexReply:
     """Compare and, unless told not to, wait. What is cancelled here goes on in the daemon."""
-    reports = (await _scanned(memory, request)).reports
+    steps = _Steps(memory)
+    reports = (await _scanned(memory, request, steps)).reports
+    compared = steps.done
     total = sum(report.changed + report.deleted for report in reports)
     pending = await _pending(memory)
     while request.wait and total and pending:
         total = max(total, pending)
-        await memory.progress(total - pending, total, f"{pending} files wait to be indexed")
+        await steps.tell(compared + total - pending, compared + total, f"{pending} files wait to be indexed")
         await anyio.sleep(POLL_S)
         pending = await _pending(memory)
     return IndexReply(reports=reports, pending=pending)
 
 
-async def _scanned(memory: Memory, request: IndexRequest) -> wire.ReindexReply:
+async def _scanned(memory: Memory, request: IndexRequest, steps: _Steps) -> wire.ReindexReply:
     asked = wire.ReindexRequest(repo=request.repo, path=request.path, force=request.force)
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_heartbeat, memory)
+            tasks.start_soon(_heartbeat, steps)
             reply = await memory.client.reindex(asked)
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as failures:
@@ -54,9 +71,9 @@ async def _scanned(memory: Memory, request: IndexRequest) -> wire.ReindexReply:
     return reply
 
 
-async def _heartbeat(memory: Memory) -> None:
+async def _heartbeat(steps: _Steps) -> None:
     while True:
-        await memory.progress(0, None, "comparing disk with index")
+        await steps.tell(steps.done + 1, None, "comparing disk with index")
         await anyio.sleep(HEARTBEAT_S)
 
 

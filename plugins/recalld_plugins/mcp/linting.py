@@ -47,7 +47,7 @@ async def lint(memory: Memory, request: LintRequest) -> LintReply:
     from recalld.watch.disk import RootGoneError
 
     repo = await _repo(memory, request.repo)
-    await memory.progress(0, None, f"reading the files of {repo.name}")
+    await memory.progress(1, None, f"reading the files of {repo.name}")
     try:
         corpus = await read_corpus(Path(repo.path), datetime.now(UTC))
     except RootGoneError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 async def serve_stdio(link: Link, max_tokens: int) -> None:
     """Serve whoever started this process, until it closes our stdin. Nothing but the protocol is written to stdout."""
     made = server(link, max_tokens)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the SDK reads stdin in a thread, which no cancellation would end
     try:
         async with stdio_server() as (read, write):
             await made.run(read, write, made.create_initialization_options())

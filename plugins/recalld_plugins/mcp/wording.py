@@ -69,7 +69,7 @@ def read(reply: ReadReply) -> str:
     standing = reply.standing
     lines = [
         f"{place(reply.repo, reply.path, reply.lines)} of {reply.lines_in_all} lines, kind {name(reply.kind)}, "
-        f"indexed {_moment(reply.indexed_at)}: {standing.verdict}",
+        f"indexed {_moment(reply.indexed_at)}: verdict {standing.verdict}",
         f"    titled {name(reply.title)}",
     ]
     if standing.verdict == UNJUDGED:
