@@ -306,7 +306,7 @@ class McpSettings(Section):
     """What HTTP clients show; unset: one is made, on loopback alone (16 characters or more)."""
     hosts: Words = ()
     """Names by which a proxy is asked for it, as memory.example.org."""
-    max_tokens: Annotated[int, Field(ge=500, le=100_000)] = 6_000
+    max_tokens: Annotated[int, Field(ge=1_000, le=100_000)] = 6_000
     """How long a tool's answer may be unless the call says (tokens, estimated)."""
 
 

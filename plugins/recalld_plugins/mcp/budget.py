@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from recalld.bus import wire
 
-LEAST, DEFAULT, MOST = 500, 6_000, 100_000
-"""Tokens that a call may ask for, and what it gets when it does not ask."""
+LEAST, MOST = 1_000, 100_000
+"""Tokens that a call may ask for."""
 
 R = TypeVar("R", bound=wire.Reply)
 _PIECES = re.compile(r"([a-zA-Z]+)|([0-9]+)|(\s+)|(.)", re.DOTALL)

@@ -58,7 +58,10 @@ SEARCH = Tool(
         "min_seq": "Wait until this ingest sequence, which recall_index and recall_supersede give, is indexed.",
     },
     hidden=frozenset({"receipt", "trace"}),
-    cuts=(items("withheld", least=2), items("hits", least=1), items("withheld"), inside("hits", characters("text"))),
+    cuts=(
+        *(items("withheld", least=2), items("hits", least=1), items("withheld")),
+        *(inside("hits", characters("text")), characters("query"), items("notes"), items("hits")),
+    ),
     plain=_named_only,
 )
 GET = Tool(
@@ -78,7 +81,10 @@ GET = Tool(
         "first_line": "Where to begin, counted from 1.",
         "last_line": "The last line; default the end.",
     },
-    cuts=(items("findings", least=3), LINES, characters("text"), items("declares"), items("findings")),
+    cuts=(
+        *(items("findings", least=3), LINES, characters("text")),
+        *(items("findings"), items("declares"), items("tags")),
+    ),
 )
 PREFLIGHT = Tool(
     name="recall_preflight",
@@ -101,7 +107,7 @@ PREFLIGHT = Tool(
         "limit": "How many lines at most.",
     },
     hidden=frozenset({"session"}),
-    cuts=(items("checks", least=1), inside("checks", characters("check"))),
+    cuts=(items("checks", least=1), inside("checks", characters("check")), items("checks")),
 )
 CHECK = Tool(
     name="recall_check",
@@ -115,7 +121,7 @@ CHECK = Tool(
     ask=verb(RecallClient.check),
     tell=wording.check,
     arguments={"path": "Where it will stand, in the repo.", "text": "The memo, frontmatter and all.", "repo": _REPO},
-    cuts=(items("findings", least=1), inside("findings", characters("message"))),
+    cuts=(items("findings", least=1), inside("findings", characters("message")), items("findings")),
 )
 SUPERSEDE = Tool(
     name="recall_supersede",
