@@ -361,17 +361,27 @@ async def test_without_the_sdk_it_says_what_to_install(tmp_path: Path) -> None:
     assert "pip install 'recalld[mcp]'" in result.stderr
 
 
-async def test_the_daemon_may_come_late_and_restart(client: Client, daemon: Daemon) -> None:
-    await call(client, "recall_stats")
-    await daemon.stop()
-    said = await refused(client, "recall_stats")
-    assert said.startswith("error unreachable") and "recalld run" in said
-    with pytest.raises(MCPError, match="recalld run"):
-        await client.list_resources()
-    assert (await client.list_tools()).tools and (await client.list_prompts()).prompts
-    await daemon.start()
+async def test_a_daemon_may_come_late(tmp_path: Path) -> None:
+    async with over_stdio(tmp_path) as client:
+        said = await refused(client, "recall_stats")
+        assert said.startswith("error unreachable") and "recalld run" in said
+        with pytest.raises(MCPError, match="recalld run"):
+            await client.list_resources()
+        assert (await client.list_tools()).tools and (await client.list_prompts()).prompts
 
-    async def answers() -> bool:
-        return not (await client.call_tool("recall_search", {"query": "the message broker"})).is_error
 
-    await until(answers, timeout_s=20)
+async def test_a_daemon_may_die_and_come_back(daemon: Daemon, served: Served) -> None:
+    async with over_stdio(daemon.state_dir) as one, over_http(served) as other:
+        for client in (one, other):
+            await call(client, "recall_stats")
+        await daemon.kill()
+        for client in (one, other):
+            said = await refused(client, "recall_stats")
+            assert said.startswith("error unreachable") and "recalld run" in said
+        await daemon.start()
+        for client in (one, other):
+            await until(lambda client=client: _answers(client), timeout_s=20)
+
+
+async def _answers(client: Client) -> bool:
+    return not (await client.call_tool("recall_search", {"query": "the message broker"})).is_error

@@ -22,6 +22,7 @@ def _named_only(reply: wire.SearchReply) -> wire.SearchReply:
     """Leave out the text of what is withheld, and what only a trace needs."""
     return reply.model_copy(
         update={
+            "trace": None,
             "hits": tuple(hit.model_copy(update={"scores": {}}) for hit in reply.hits),
             "withheld": tuple(hit.model_copy(update={"scores": {}, "text": ""}) for hit in reply.withheld),
         }

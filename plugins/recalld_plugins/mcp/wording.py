@@ -96,9 +96,8 @@ def preflight(reply: wire.PreflightReply) -> str:
 def _check(check: wire.GuardrailView) -> str:
     sure = f", confidence {check.confidence:.0%}" if check.confidence is not None else ""
     words = f"; shares {', '.join(map(name, check.shared))}" if check.shared else ""
-    return (
-        f"{place(check.repo, check.id)}, {check.kind}{sure}{words}, titled {name(check.title)}\n{quoted(check.check)}"
-    )
+    head = f"{place(check.repo, check.id)}, kind {name(check.kind)}{sure}{words}, titled {name(check.title)}"
+    return f"{head}\n{quoted(check.check)}"
 
 
 def supersede(reply: wire.SupersedeReply) -> str:
