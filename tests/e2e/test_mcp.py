@@ -268,10 +268,10 @@ async def test_documents_are_resources(client: Client) -> None:
     assert content.text == TEXTS["decisions/0001-broker.md"]
     assert content.meta["recalld/verdict"] == "superseded"
     wrong = ["recall://memory/notes/large.md", "recall://memory/../../etc/passwd", "recall://nowhere/x.md"]
-    for uri in [*wrong, "recall://memory", "file:///etc/passwd", "recall://"]:
+    for uri in [*wrong, f"recall://memory/{'x' * 9_000}", "recall://memory", "file:///etc/passwd", "recall://"]:
         with pytest.raises(MCPError) as error:
             await client.read_resource(uri)
-        assert error.value.data["suggestion"], uri
+        assert error.value.data["code"] in ("bad_request", "not_found", "too_large")
 
 
 async def test_prompts_quote_what_they_are_given(client: Client) -> None:

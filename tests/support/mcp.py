@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -42,15 +41,15 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(state_dir: Path, **environment: str) -> AsyncIterator[Served]:
+async def serving(state_dir: Path) -> AsyncIterator[Served]:
     """A server over HTTP, on a free port of loopback."""
     line = [*RECALL, "--http", "127.0.0.1:0", "--json", "--state-dir", str(state_dir)]
-    process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         with anyio.fail_after(START_TIMEOUT_S):
             said = json.loads(await to_thread.run_sync(process.stdout.readline, abandon_on_cancel=True))
-        yield Served(said["url"], environment.get("RECALLD_MCP__TOKEN") or Path(said["token_file"]).read_text().strip())
+        yield Served(said["url"], Path(said["token_file"]).read_text().strip())
     finally:
         process.terminate()
         with anyio.CancelScope(shield=True):

@@ -8,7 +8,6 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 
-from recalld.bus import wire
 from recalld.bus.client import RecallClient
 from recalld.errors import TooLargeError, UsageError
 from recalld.model import DocumentState
@@ -70,7 +69,7 @@ def _parts(uri: str) -> tuple[str, str]:
 
 
 async def _document(client: RecallClient, uri: str, repo: str, path: str) -> types.TextResourceContents:
-    document = await client.get(wire.GetRequest(ref=path, repo=repo))
+    document = await client.get(path, repo=repo)
     size = len(document.text.encode("utf-8", "replace"))
     if size > LARGEST_BYTES:
         raise TooLargeError(
