@@ -56,7 +56,7 @@ async def daemon(anyio_backend: str) -> AsyncIterator[Daemon]:
             async with started.client() as client:
                 await client.repo_add(str(root), name="memory")
                 await until_indexed(client, "memory", on_disk(root))
-                await until(lambda: _fires(started))
+                await until(lambda: _fires(started), timeout_s=30)
             yield started
 
 
@@ -229,7 +229,7 @@ async def test_a_document_is_forgotten_and_comes_back(client: Client) -> None:
     async def is_back() -> bool:
         return not (await client.call_tool("recall_get", {"ref": "notes/odd name (1) ü.md"})).is_error
 
-    await until(is_back)
+    await until(is_back, timeout_s=30)
 
 
 async def test_indexing_tells_its_progress(client: Client) -> None:
@@ -380,7 +380,7 @@ async def test_a_daemon_may_die_and_come_back(daemon: Daemon, served: Served) ->
             assert said.startswith("error unreachable") and "recalld run" in said
         await daemon.start()
         for client in (one, other):
-            await until(lambda client=client: _answers(client), timeout_s=20)
+            await until(lambda client=client: _answers(client), timeout_s=60)
 
 
 async def _answers(client: Client) -> bool:
