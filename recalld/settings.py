@@ -318,6 +318,17 @@ class JobSettings(Section):
     """A slot that was missed is still asked for so long after (seconds)."""
 
 
+class McpSettings(Section):
+    """What `recall mcp` offers to agents."""
+
+    token: SecretStr | None = None
+    """What HTTP clients show; unset: one is made, on loopback alone (16 characters or more)."""
+    hosts: Words = ()
+    """Names by which a proxy is asked for it, as memory.example.org."""
+    max_tokens: Annotated[int, Field(ge=1_000, le=100_000)] = 6_000
+    """How long a tool's answer may be unless the call says (tokens, estimated)."""
+
+
 class ScheduleSettings(Section):
     """What runs by the clock: crontabs in UTC or intervals ("every 6h"); empty: never. See docs/jobs.md."""
 
@@ -391,6 +402,7 @@ class Settings(BaseSettings):
     recall: RecallSettings = Field(default_factory=RecallSettings)
     trust: TrustSettings = Field(default_factory=TrustSettings)
     lessons: LessonSettings = Field(default_factory=LessonSettings)
+    mcp: McpSettings = Field(default_factory=McpSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     repos: Annotated[tuple[RepoSettings, ...], BeforeValidator(_table)] = ()
 

@@ -15,6 +15,7 @@ from recalld.cli import (
     jobs,
     lessons,
     lint,
+    mcp,
     preflight,
     questions,
     receipts,
@@ -63,6 +64,7 @@ command(app, examples=documents.DELTA_EXAMPLES)(documents.delta)
 command(app, examples=events.EXAMPLES)(events.events)
 command(app, examples=calibrate.EXAMPLES)(calibrate.calibrate)
 command(app, examples=demo.EXAMPLES)(demo.demo)
+command(app, examples=mcp.EXAMPLES)(mcp.mcp)
 command(repo_app, examples=repos.ADD_EXAMPLES)(repos.add)
 command(repo_app, "list", examples=repos.LIST_EXAMPLES)(repos.list_)
 command(repo_app, examples=repos.REMOVE_EXAMPLES)(repos.remove)
