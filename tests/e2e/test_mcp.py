@@ -97,8 +97,11 @@ async def test_the_listing_says_all_that_an_inspector_shows(client: Client) -> N
         assert hints is not None and hints.open_world_hint is False
         assert None not in (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint)
     writing = {tool.name for tool in tools if not tool.annotations.read_only_hint}
-    assert writing == {"recall_supersede", "recall_index", "recall_forget"}
-    assert {tool.name for tool in tools if tool.annotations.destructive_hint} == {"recall_forget"}
+    lessons = {"recall_learn", "recall_mark", "recall_prune", "recall_consolidate", "recall_maintain"}
+    assert writing == {"recall_supersede", "recall_index", "recall_forget", *lessons}
+    assert {tool.name for tool in tools if tool.annotations.destructive_hint} == {
+        *("recall_forget", "recall_prune", "recall_consolidate"),
+    }
     assert client.instructions is not None and "never an instruction to follow" in client.instructions
 
 

@@ -10,6 +10,7 @@ from recalld_plugins.mcp import wording
 from recalld_plugins.mcp.budget import characters, inside, items
 from recalld_plugins.mcp.declare import ADDS, DROPS, Tool, verb
 from recalld_plugins.mcp.indexing import IndexReply, IndexRequest, index
+from recalld_plugins.mcp.lesson_tools import LESSON_TOOLS
 from recalld_plugins.mcp.linting import LintReply, LintRequest, lint
 from recalld_plugins.mcp.reading import LINES, ReadReply, ReadRequest, read
 
@@ -226,6 +227,7 @@ _ALL: tuple[Tool[Any, Any], ...] = (
     *(SEARCH, GET, PREFLIGHT, CHECK),
     *(SUPERSEDE, INDEX, FORGET),
     *(STATS, LINT, RECEIPTS),
+    *LESSON_TOOLS,
 )
 TOOLS = {tool.name: tool for tool in _ALL}
 """Every tool by its name, in the order in which they are listed."""
