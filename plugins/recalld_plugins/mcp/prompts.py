@@ -62,8 +62,8 @@ or the history of versions says by itself.
 {CHECK.name} before it is saved, and settle what that finds.
 4. Show the memos to the person, and save those that the person wants, as files of the memory's repo.
 5. Where a memo replaces another, record it with {SUPERSEDE.name}; if the files are not watched, call {INDEX.name}.
-6. What went wrong and may go wrong again, write down with {LEARN.name}, proposed, in your own words. Of lessons that you \
-were told, say with {MARK.name} whether they helped.
+6. What went wrong and may go wrong again, write down with {LEARN.name}, proposed, in your own words. Of lessons that \
+you were told, say with {MARK.name} whether they helped.
 Do not keep passwords, keys, or what is private."""
 
 
