@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from importlib import resources
 from pathlib import Path
 
 import anyio
 import pytest
-from anyio import to_thread
 
 from recalld.bus.client import RecallClient
+from tests.support.commands import run_recall
 from tests.support.daemon import Daemon, running
 from tests.support.directories import short_directory
 from tests.support.repos import on_disk
@@ -38,17 +36,6 @@ async def daemon(anyio_backend: str) -> AsyncIterator[Daemon]:
             yield started
 
 
-async def recall(daemon: Daemon, *words: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-c", "from recalld.cli import recall; recall()", *words]
-
-    def call() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*line, "--state-dir", str(daemon.state_dir)], capture_output=True, text=True, timeout=60, check=False
-        )
-
-    return await to_thread.run_sync(call)
-
-
 async def count(client: RecallClient) -> int:
     return len((await client.events(topic="calibration")).events)
 
@@ -56,11 +43,11 @@ async def count(client: RecallClient) -> int:
 async def test_a_dry_run_reports_and_keeps_nothing(daemon: Daemon) -> None:
     async with daemon.client() as client:
         before = await count(client)
-        people = await recall(daemon, "calibrate", "--dry-run")
+        people = await run_recall(daemon, "calibrate", "--dry-run")
         assert people.returncode == 0, people.stderr
         assert "dry run" in people.stdout
         assert "rerank" in people.stdout
-        program = await recall(daemon, "calibrate", "--dry-run", "--json")
+        program = await run_recall(daemon, "calibrate", "--dry-run", "--json")
         reply = json.loads(program.stdout)
         assert reply["kept"] is False
         assert [model["kind"] for model in reply["models"]] == ["rerank", "hybrid", "dense"]
@@ -70,7 +57,7 @@ async def test_a_dry_run_reports_and_keeps_nothing(daemon: Daemon) -> None:
 async def test_labels_of_one_class_are_refused_with_status_4(daemon: Daemon, tmp_path: Path) -> None:
     labels = tmp_path / "labels.jsonl"
     labels.write_text("\n".join(json.dumps({"query": f"why {n}", "answerable": True}) for n in range(9)))
-    refused = await recall(daemon, "calibrate", "--labels", str(labels))
+    refused = await run_recall(daemon, "calibrate", "--labels", str(labels))
     assert refused.returncode == 4
     assert "only 0 unanswerable questions" in refused.stderr
     assert refused.stdout == ""
@@ -80,7 +67,7 @@ async def test_a_question_labelled_both_ways_is_named(daemon: Daemon, tmp_path: 
     labels = tmp_path / "labels.jsonl"
     pair = [{"query": "Why  Redis?", "answerable": True}, {"query": "why redis?", "answerable": False}]
     labels.write_text("\n".join(map(json.dumps, pair)))
-    wrong = await recall(daemon, "calibrate", "--labels", str(labels))
+    wrong = await run_recall(daemon, "calibrate", "--labels", str(labels))
     assert wrong.returncode == 2
     assert "labelled both answerable and not" in wrong.stderr
 
@@ -90,7 +77,7 @@ async def test_a_question_repeated_is_one_question(daemon: Daemon, tmp_path: Pat
     lines = [{"query": "what do hedgehogs eat", "answerable": False}] * 40
     lines += [{"query": f"why {n}", "answerable": True} for n in range(40)]
     labels.write_text("\n".join(map(json.dumps, lines)))
-    refused = await recall(daemon, "calibrate", "--labels", str(labels))
+    refused = await run_recall(daemon, "calibrate", "--labels", str(labels))
     assert refused.returncode == 4
     assert "only 1 unanswerable question" in refused.stderr
 
@@ -98,6 +85,6 @@ async def test_a_question_repeated_is_one_question(daemon: Daemon, tmp_path: Pat
 async def test_a_file_that_is_no_label_file_never_reaches_the_daemon(daemon: Daemon, tmp_path: Path) -> None:
     labels = tmp_path / "labels.jsonl"
     labels.write_text('{"query": "why"}\n')
-    wrong = await recall(daemon, "calibrate", "--labels", str(labels))
+    wrong = await run_recall(daemon, "calibrate", "--labels", str(labels))
     assert wrong.returncode == 2
     assert "line 1: answerable is neither true nor false" in wrong.stderr

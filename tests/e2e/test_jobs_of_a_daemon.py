@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
 import asyncpg
 import pytest
-from anyio import to_thread
 
 from recalld.bus import wire
 from recalld.bus.client import RecallClient
 from recalld.store import Store
+from tests.support.commands import run_recall
 from tests.support.daemon import Daemon, running
 from tests.support.directories import short_directory
 from tests.support.postgres import fresh_database
@@ -62,17 +60,6 @@ async def client(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> As
         yield opened
 
 
-async def recall(daemon: Daemon, *words: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-c", "from recalld.cli import recall; recall()", *words]
-
-    def call() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*line, "--state-dir", str(daemon.state_dir)], capture_output=True, text=True, timeout=60, check=False
-        )
-
-    return await to_thread.run_sync(call)
-
-
 async def run(client: RecallClient, name: str) -> wire.JobRunView:
     """Run a job to its end."""
     async with client.follow("job.done") as events:
@@ -86,7 +73,7 @@ async def run(client: RecallClient, name: str) -> wire.JobRunView:
 
 
 async def waited_for(daemon: Daemon, name: str) -> wire.JobRunView:
-    done = await recall(daemon, "jobs", "run", name, "--wait", "--json")
+    done = await run_recall(daemon, "jobs", "run", name, "--wait", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     return wire.JobRunView.model_validate_json(done.stdout)
 
@@ -161,11 +148,11 @@ async def test_the_schedule_runs_each_slot_once_and_the_list_shows_it(
                 if len(slots) == 3:
                     break
     assert len(set(slots)) == 3
-    listed = await recall(daemon, "jobs", "list", "--limit", "500")
+    listed = await run_recall(daemon, "jobs", "list", "--limit", "500")
     assert listed.returncode == 0, listed.stderr
     assert "every 1s" in listed.stdout
     assert "tombstones 0" in listed.stdout
-    as_json = json.loads((await recall(daemon, "jobs", "list", "--name", "retention", "--json")).stdout)
+    as_json = json.loads((await run_recall(daemon, "jobs", "list", "--name", "retention", "--json")).stdout)
     (job,) = as_json["jobs"]
     assert job["last"]["state"] in ("done", "running")
     assert job["next_at"]
@@ -179,21 +166,21 @@ async def test_the_schedule_runs_each_slot_once_and_the_list_shows_it(
 
 async def test_what_there_is_not_is_named_with_what_there_is(daemon: Daemon, client: RecallClient) -> None:
     for words in (("run", "polish"), ("list", "--name", "polish")):
-        unknown = await recall(daemon, "jobs", *words)
+        unknown = await run_recall(daemon, "jobs", *words)
         assert unknown.returncode == 1
         assert "there is no job polish" in unknown.stderr
         assert "calibrate-drift, consolidate, lint, maintain, retention, verify" in unknown.stderr
-    missing = await recall(daemon, "jobs", "cancel", "4711000")
+    missing = await run_recall(daemon, "jobs", "cancel", "4711000")
     assert missing.returncode == 1
     assert "recall jobs list" in missing.stderr
 
 
 async def test_a_run_is_called_off_and_one_that_ended_is_not(daemon: Daemon, client: RecallClient) -> None:
     done = await run(client, "retention")
-    late = await recall(daemon, "jobs", "cancel", str(done.id))
+    late = await run_recall(daemon, "jobs", "cancel", str(done.id))
     assert late.returncode == 1
     assert "had ended already: done" in late.stdout
     asked = [(await client.jobs_run("verify", key=f"key-{number}")).run for number in range(6)]
     assert asked[0].id == (await client.jobs_run("verify", key="key-0")).run.id
-    off = await recall(daemon, "jobs", "cancel", str(asked[5].id))
+    off = await run_recall(daemon, "jobs", "cancel", str(asked[5].id))
     assert "is cancelled" in off.stdout or "had ended already" in off.stdout or "told to stop" in off.stdout

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from anyio import to_thread
 
 from recalld.bus.client import RecallClient
 from recalld.errors import NotFoundError
+from tests.support.commands import run_recall
 from tests.support.daemon import Daemon, running
 from tests.support.directories import short_directory
 from tests.support.repos import on_disk
@@ -65,12 +63,6 @@ async def until_fires(client: RecallClient, wanted: list[str], **act: str) -> No
         return [check.id for check in (await client.preflight(**act)).checks] == wanted
 
     await until(fires)
-
-
-async def recall(daemon: Daemon, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from recalld.cli import recall; recall()", *arguments]
-    command += ["--state-dir", str(daemon.state_dir)]
-    return await to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
 
 
 async def test_what_applies_is_told_with_its_reason(client: RecallClient, memory: Path) -> None:
@@ -146,14 +138,14 @@ async def test_whom_a_repo_is_hidden_from_is_told_nothing(daemon: Daemon, client
 
 
 async def test_the_commands(daemon: Daemon, client: RecallClient, memory: Path) -> None:
-    fired = await recall(daemon, "preflight", "--command", PUSH["command"], "--exit-code")
+    fired = await run_recall(daemon, "preflight", "--command", PUSH["command"], "--exit-code")
     assert fired.returncode == 1
     assert "Is this branch yours alone?" in fired.stdout and "memory:lessons/force.md" in fired.stdout
-    silent = await recall(daemon, "preflight", "--command", "git status", "--exit-code")
+    silent = await run_recall(daemon, "preflight", "--command", "git status", "--exit-code")
     assert (silent.returncode, silent.stdout, silent.stderr) == (0, "", "")
-    told = json.loads((await recall(daemon, "preflight", "--command", PUSH["command"], "--json")).stdout)
+    told = json.loads((await run_recall(daemon, "preflight", "--command", PUSH["command"], "--json")).stdout)
     assert [check["id"] for check in told["checks"]] == ["lessons/force.md"]
-    assert (await recall(daemon, "preflight")).returncode == 2
-    brief = await recall(daemon, "brief")
+    assert (await run_recall(daemon, "preflight")).returncode == 2
+    brief = await run_recall(daemon, "brief")
     assert brief.returncode == 0
     assert "1 rules and lessons stand in memory" in brief.stdout

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
 import pytest
-from anyio import to_thread
 
 from recalld.bus.client import RecallClient
 from recalld.errors import NotFoundError, RefusedError
+from tests.support.commands import run_recall
 from tests.support.daemon import Daemon, running
 from tests.support.directories import short_directory
 from tests.support.repos import on_disk
@@ -53,13 +51,6 @@ async def memory(client: RecallClient, tmp_path: Path) -> AsyncIterator[Path]:
     await client.repo_remove("memory")
 
 
-async def recall(daemon: Daemon, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user would."""
-    command = [sys.executable, "-c", "from recalld.cli import recall; recall()", *arguments]
-    command += ["--state-dir", str(daemon.state_dir)]
-    return await to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
-
-
 async def test_the_current_decision_answers_for_the_old_one(client: RecallClient, memory: Path) -> None:
     reply = await client.search("bookings are in harbour local time", k=2)
     assert (reply.hits[0].path, reply.hits[0].stands_for) == ("decisions/0008-clocks.md", "decisions/0002-times.md")
@@ -79,14 +70,14 @@ async def test_a_day_in_the_past(client: RecallClient, memory: Path) -> None:
 
 async def test_only_what_does_not_hold_is_an_abstention(daemon: Daemon, memory: Path) -> None:
     asked = ("search", "nobody deploys during the regatta", "--path", "rules/**")
-    result = await recall(daemon, *asked)
+    result = await run_recall(daemon, *asked)
     assert result.returncode == 1
     why = "I don't know: the best match, rules/freeze.md, no longer holds: it was valid until 2025-07-20."
     assert why in " ".join(result.stdout.split())
-    reply = json.loads((await recall(daemon, *asked, "--json")).stdout)
+    reply = json.loads((await run_recall(daemon, *asked, "--json")).stdout)
     assert (reply["abstained"], reply["gap_warning"], reply["hits"]) == (True, False, [])
     assert [hit["verdict"] for hit in reply["withheld"]] == ["expired"]
-    past = await recall(daemon, *asked, "--as-of", "2025-07-20")
+    past = await run_recall(daemon, *asked, "--as-of", "2025-07-20")
     assert past.returncode == 0
     assert "rules/freeze.md" in past.stdout
 
@@ -109,7 +100,7 @@ async def test_who_relied_on_a_memory_hears_when_it_is_replaced(
     [after] = (await client.receipts(id=reply.receipt)).receipts
     assert not after.stands
     assert after.citations[0].happened == "superseded"
-    shown = await recall(daemon, "receipts", reply.receipt, "--agent", "alice")
+    shown = await run_recall(daemon, "receipts", reply.receipt, "--agent", "alice")
     assert shown.returncode == 1
     assert "it no longer stands" in shown.stdout
     assert "decisions/0014-limits.md" in shown.stdout
@@ -137,10 +128,10 @@ async def test_one_call_supersedes(daemon: Daemon, client: RecallClient, memory:
 async def test_a_persons_file_is_written_only_when_told_to(daemon: Daemon, memory: Path) -> None:
     new = memory / "decisions/0010-rates.md"
     before = new.read_text()
-    result = await recall(daemon, "supersede", "rules/freeze.md", "decisions/0010-rates.md", "--write")
+    result = await run_recall(daemon, "supersede", "rules/freeze.md", "decisions/0010-rates.md", "--write")
     assert result.returncode != 0
     assert new.read_text() == before
-    result = await recall(daemon, "supersede", "rules/freeze.md", "decisions/0010-rates.md", "--write", "--yes")
+    result = await run_recall(daemon, "supersede", "rules/freeze.md", "decisions/0010-rates.md", "--write", "--yes")
     assert result.returncode == 0
     assert "+supersedes: rules/freeze.md" in result.stdout
     assert new.read_text() == f"---\nsupersedes: rules/freeze.md\n---\n{before}"
@@ -152,20 +143,20 @@ async def test_a_claim_without_effect_is_not_written(daemon: Daemon, memory: Pat
         await until_indexed(client, "memory", on_disk(memory))
     before = {path: path.read_bytes() for path in memory.rglob("*.md")}
     old, new, idea = "decisions/0002-times.md", "decisions/0008-clocks.md", "decisions/0040-idea.md"
-    circle = await recall(daemon, "supersede", new, old, "--write", "--yes")
+    circle = await run_recall(daemon, "supersede", new, old, "--write", "--yes")
     assert (circle.returncode, "was itself replaced" in circle.stderr) == (4, True)
-    rejected = await recall(daemon, "supersede", "rules/freeze.md", idea, "--write", "--yes")
+    rejected = await run_recall(daemon, "supersede", "rules/freeze.md", idea, "--write", "--yes")
     assert (rejected.returncode, "never in force" in rejected.stderr) == (4, True)
-    already = await recall(daemon, "supersede", old, new, "--write", "--yes")
+    already = await run_recall(daemon, "supersede", old, new, "--write", "--yes")
     assert (already.returncode, "says already" in already.stdout) == (0, True)
     for wrong in (("--why", "because"), ("--json",)):
-        assert (await recall(daemon, "supersede", "rules/freeze.md", new, "--write", *wrong)).returncode == 2
+        assert (await run_recall(daemon, "supersede", "rules/freeze.md", new, "--write", *wrong)).returncode == 2
     assert {path: path.read_bytes() for path in memory.rglob("*.md")} == before
 
 
 async def test_a_repo_that_is_not_watched_is_no_empty_answer(daemon: Daemon, memory: Path) -> None:
     for asked in (("search", "rates"), ("check", str(memory / "decisions/0010-rates.md"), "--path", "a.md")):
-        result = await recall(daemon, *asked, "--repo", "nosuch")
+        result = await run_recall(daemon, *asked, "--repo", "nosuch")
         assert (result.returncode, "nosuch" in result.stderr) == (1, True), asked
 
 
@@ -186,16 +177,16 @@ async def test_a_memo_is_checked_before_it_is_saved(daemon: Daemon, memory: Path
     (memory / "decisions/0032-times.md").write_text("# More times\n\nAs [[0002-times]] says, local time.\n")
     async with daemon.client() as client:
         await until_indexed(client, "memory", on_disk(memory))
-    result = await recall(daemon, "check", str(new), "--json")
+    result = await run_recall(daemon, "check", str(new), "--json")
     assert result.returncode == 1
     found = {(finding["code"], finding["path"]): finding for finding in json.loads(result.stdout)["findings"]}
     assert found["contradicts", "decisions/0031-limit.md"]["suggestion"] == "supersedes: decisions/0031-limit.md"
     assert ("probably-supersedes", "decisions/0010-rates.md") in found
     new.write_text("---\nsupersedes: [0031-limit, 0010-rates]\n---\n" + new.read_text())
-    assert (await recall(daemon, "check", str(new))).returncode == 0
-    relies = await recall(daemon, "check", str(memory / "decisions/0032-times.md"))
+    assert (await run_recall(daemon, "check", str(new))).returncode == 0
+    relies = await run_recall(daemon, "check", str(memory / "decisions/0032-times.md"))
     assert "relies-on-superseded" in relies.stdout
     assert "decisions/0008-clocks.md" in relies.stdout
-    missing = await recall(daemon, "check", str(memory / "none.md"))
+    missing = await run_recall(daemon, "check", str(memory / "none.md"))
     assert missing.returncode != 0
     assert "there is no" in missing.stderr
