@@ -57,7 +57,7 @@ def event(lessons: list[Guardrail]) -> bytes:
     matcher = Matcher(lessons)
     commands = [row["action"]["command"] for row in acts(TUNED[0], "risky") if row["action"].get("command")]
     command = next(command for command in commands if matcher.match(Action(command=command)))
-    given = {"session_id": "a" * 36, "cwd": "/home/bob/shop", "hook_event_name": "PreToolUse", "tool_name": "Bash"}
+    given = {"cwd": "/home/bob/shop", "hook_event_name": "PreToolUse", "tool_name": "Bash"}
     return json.dumps({**given, "tool_input": {"command": command}}).encode()
 
 
