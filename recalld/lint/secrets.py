@@ -82,12 +82,22 @@ def _candidates(text: str) -> Iterator[tuple[str, str, int]]:
     for kind, words, pattern in _patterns():
         if any(word in text for word in words):
             for match in pattern.finditer(text):
-                group = next((n for n in range(1, (pattern.groups or 0) + 1) if match.group(n)), 0)
+                group = _secret_group(match)
                 if kind != "Basic Auth Credentials" or _is_password(match.group(0), match.group(group)):
                     yield kind, match.group(group), match.start(group)
     for match in _KEYWORD.finditer(text):
         if _is_random(match.group(2)):
             yield "a key's name and a value", match.group(2), match.start(2)
+
+
+def _secret_group(match: re.Match[str]) -> int:
+    """Return the number of the group that is the secret: the first, unless that is only how the secret begins.
+
+    ``(ghp|gho)_[A-Za-z0-9]{36}`` has the format's name as its group: told by it, all tokens would be one.
+    """
+    group = next((n for n in range(1, (match.re.groups or 0) + 1) if match.group(n)), 0)
+    begins = match.start(group) == match.start() and match.end(group) < match.end()
+    return 0 if begins else group
 
 
 def _is_password(url: str, password: str) -> bool:

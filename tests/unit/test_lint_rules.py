@@ -10,6 +10,7 @@ import pytest
 
 from recalld.lint.catalogue import CODES
 from recalld.lint.check import RULES
+from recalld.lint.secrets import secrets
 from tests.support.linting import lint, told
 
 TEXT = "The harbour masters of both towns agreed on this in spring, after a long winter of mails that nobody had read."
@@ -152,6 +153,14 @@ def test_a_secret_is_found_and_not_shown(tmp_path: Path, line: str) -> None:
 )
 def test_what_is_no_secret_is_left_alone(tmp_path: Path, line: str) -> None:
     assert lint(tmp_path, {"a.md": f"# A\n\n{line}\n"}) == []
+
+
+def test_two_tokens_of_one_format_are_two() -> None:
+    """A format's name is no secret: told by it, a baseline would forgive every further token."""
+    one, other = "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "ghp_26C7e42F292c6912E7710c838347Ae178B4b"
+    messages = [finding.message for finding in secrets("a.md", f"{one}\n{other}\n{one}\n")]
+    assert len(set(messages)) == 2
+    assert all("40 characters" in message for message in messages)
 
 
 def test_secrets_can_be_left_out(tmp_path: Path) -> None:
