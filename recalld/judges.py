@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 from anyio import to_thread
 
 from recalld.errors import ConfigError, DependencyError, RecalldError, WarmingError
 from recalld.model import QueryVectors
+from recalld.plugins import made, plugin
 from recalld.recall.entailment import Entailment, Gate
 from recalld.recall.ports import Ranking
 from recalld.recall.rerank import Reranker, Texts
@@ -23,6 +23,7 @@ RERANKERS, ENTAILMENT = "recalld.rerankers", "recalld.entailment"
 """Groups of entry points. A reranker's is called with its options, the cache directory and a reader of texts; an
 entailment's with its options."""
 BUILT_IN = "maxsim"
+_DOCUMENTED = "docs/judges.md"
 RETRY_S = 60.0
 """How often it is tried to load a model that could not be had (seconds)."""
 
@@ -85,38 +86,18 @@ def make_reranker(settings: RecallSettings, cache_dir: Path, texts: Texts) -> Re
 
     Raises ConfigError for an unknown name or bad options, DependencyError when its model cannot be had now.
     """
-    make = _plugin(RERANKERS, settings.reranker, "recall.reranker")
-    reranker: Reranker = _made(make, "recall.reranker_options", settings.reranker_options, cache_dir, texts)
+    make = plugin(RERANKERS, settings.reranker, "recall.reranker")
+    reranker: Reranker = made(make, "recall.reranker_options", _DOCUMENTED, settings.reranker_options, cache_dir, texts)
     return reranker
 
 
 def make_entailment(settings: TrustSettings) -> Entailment:
     """Return the entailment model of a plugin that the settings name. Blocking; raises as above."""
-    make = _plugin(ENTAILMENT, settings.entailment, "trust.entailment")
-    judge: Entailment = _made(make, "trust.entailment_options", settings.entailment_options)
+    make = plugin(ENTAILMENT, settings.entailment, "trust.entailment")
+    judge: Entailment = made(make, "trust.entailment_options", _DOCUMENTED, settings.entailment_options)
     return judge
 
 
 def make_gate(settings: TrustSettings, judge: Entailment) -> Gate:
     """Return what looks at answers once more, by this model."""
     return Gate(judge, settings.entailment_threshold, settings.entailment_hits, settings.entailment_timeout_s)
-
-
-def _plugin(group: str, name: str, setting: str) -> Callable[..., Any]:
-    known = {point.name: point for point in entry_points(group=group)}
-    if name not in known:
-        raise ConfigError(f"{setting}: there is no {name}", suggestion=f"there are {', '.join(sorted(known))}")
-    try:
-        made: Callable[..., Any] = known[name].load()
-    except ImportError as error:
-        raise ConfigError(f"the plugin {name} cannot be loaded: {error}") from error
-    return made
-
-
-def _made(make: Callable[..., Any], setting: str, *arguments: Any) -> Any:
-    try:
-        return make(*arguments)
-    except RecalldError:
-        raise
-    except (TypeError, ValueError, KeyError) as error:
-        raise ConfigError(f"{setting}: {error}", suggestion="docs/judges.md lists them") from error

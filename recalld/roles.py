@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -12,6 +13,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from recalld import __version__
+from recalld.answers import Answers
 from recalld.bus import internal, wire
 from recalld.bus.calls import call
 from recalld.bus.events import EventHistory, follow
@@ -34,10 +36,14 @@ from recalld.lessons.match import gate_of
 from recalld.lessons.told import Told
 from recalld.model import Repo
 from recalld.node import Node
+from recalld.serve.ask import AskVerb
 from recalld.serve.calibration import CalibrationVerbs
 from recalld.serve.check import CheckVerb
 from recalld.serve.control import ControlVerbs
+from recalld.serve.conversation import Conversation, SessionVerbs
 from recalld.serve.documents import DocumentVerbs
+from recalld.serve.episodes import EpisodeVerbs
+from recalld.serve.evidence import EvidenceVerb
 from recalld.serve.jobs import JobVerbs
 from recalld.serve.learn import LearnVerb
 from recalld.serve.lessons import LessonVerbs
@@ -196,8 +202,44 @@ class ServeRole:
         add("jobs.run", wire.JobsRunRequest, wire.JobRunReply, jobs.run)
         add("jobs.cancel", wire.JobsCancelRequest, wire.JobRunReply, jobs.cancel)
         self._add_lessons(documents)
+        self._add_answers(freshness, ingest)
         add("stats", wire.StatsRequest, wire.StatsReply, status.stats)
         add("health", wire.HealthRequest, wire.HealthReply, status.health)
+
+    def _add_answers(self, freshness: Freshness, ingest: IngestStream) -> None:
+        """Add the verbs that answer in sentences, and those of what is remembered of it."""
+        node, add, answers = self._node, self._service.add, Answers(self._node)
+        conversation = Conversation(node.store, now, answers.rewrite if answers.answerer is not None else None)
+        sessions = SessionVerbs(node.store, now, lambda: uuid.uuid4().hex[:12])
+        episodes = EpisodeVerbs(node.store, now)
+        ask = AskVerb(
+            node.store,
+            answers.asking,
+            conversation,
+            freshness,
+            ingest.indexed_past,
+            lambda: node.settings.recall.mode,
+            lambda: node.settings.ask.budget,
+            node.receipts,
+            now,
+        )
+        evidence = EvidenceVerb(
+            node.store,
+            node.answering,
+            answers.counting,
+            freshness,
+            ingest.indexed_past,
+            lambda: node.settings.recall.mode,
+            lambda: node.settings.ask.budget,
+            node.receipts,
+            now,
+        )
+        self._service.add_streaming("ask", wire.AskRequest, wire.AskReply, ask)
+        add("evidence", wire.EvidenceRequest, wire.EvidenceReply, evidence)
+        add("sessions", wire.SessionsRequest, wire.SessionsReply, sessions.sessions)
+        add("sessions.edit", wire.SessionEditRequest, wire.SessionsReply, sessions.edit)
+        add("episodes", wire.EpisodesRequest, wire.EpisodesReply, episodes.episodes)
+        add("episodes.mark", wire.EpisodeMarkRequest, wire.EpisodesReply, episodes.mark)
 
     def _add_lessons(self, documents: DocumentVerbs) -> None:
         """Add the verbs that lessons live by."""

@@ -329,6 +329,27 @@ class McpSettings(Section):
     """How long a tool's answer may be unless the call says (tokens, estimated)."""
 
 
+class AskSettings(Section):
+    """How questions are answered, and what is remembered of the answers."""
+
+    answerer: str = "extractive"
+    """Extractive (built in: it quotes), or a plugin (openai: any OpenAI-compatible endpoint); see docs/ask.md."""
+    answerer_options: Annotated[dict[str, Any], BeforeValidator(_table)] = Field(default_factory=dict)
+    """Passed to the answerer plugin as they are."""
+    tokens_per_day: Annotated[int, Field(ge=0)] = 0
+    """What the answerer may take a day, prompts included; 0: no limit (tokens, days in UTC)."""
+    budget: Annotated[int, Field(ge=64, le=32_000)] = 1_500
+    """Evidence for one answer (tokens)."""
+    hyde: bool = True
+    """Where nothing near is found, search again with a passage that the answerer imagines."""
+    episodes: Annotated[int, Field(ge=0)] = 50_000
+    """Answers that are remembered at most."""
+    session_days: Annotated[int, Field(ge=1)] = 90
+    """Conversations that were not used for so long are dropped (days)."""
+    disk_timeout_ms: Annotated[int, Field(ge=1)] = 500
+    """How long a node may take to say whether files are as they were (ms)."""
+
+
 class ScheduleSettings(Section):
     """What runs by the clock: crontabs in UTC or intervals ("every 6h"); empty: never. See docs/jobs.md."""
 
@@ -402,6 +423,7 @@ class Settings(BaseSettings):
     recall: RecallSettings = Field(default_factory=RecallSettings)
     trust: TrustSettings = Field(default_factory=TrustSettings)
     lessons: LessonSettings = Field(default_factory=LessonSettings)
+    ask: AskSettings = Field(default_factory=AskSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     repos: Annotated[tuple[RepoSettings, ...], BeforeValidator(_table)] = ()

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import anyio
 import pydantic
+from nats.aio.msg import Msg
 
 from recalld.bus import wire
 from recalld.bus.connection import Connection
@@ -71,6 +72,11 @@ async def _once(connection: Connection, subject: str, payload: bytes, reply: typ
         raise DeadlineError(
             f"no answer to {subject} within {deadline_s:g} s", suggestion="allow more time, or see `recall health`"
         ) from error
+    return read(message, subject, reply)
+
+
+def read(message: Msg, subject: str, reply: type[R]) -> R:
+    """Return what a reply says. Raises the named error that it is instead, DependencyError where it is no reply."""
     try:
         if (message.headers or {}).get("Nats-Service-Error") is not None:
             raise named(wire.ErrorReply.model_validate_json(message.data).error)

@@ -13,10 +13,13 @@ import pydantic
 from recalld.bus import events, subjects, wire
 from recalld.bus.calls import PATIENCE_S, call
 from recalld.bus.connection import Address, Connection, open_connection
+from recalld.bus.parts import streamed
 from recalld.errors import DependencyError, UnreachableError, UsageError
 
 DEADLINE_S = 30.0
 LONG_DEADLINE_S = 600.0
+ASK_DEADLINE_S = 120.0
+"""A language model takes its time (seconds)."""
 
 Req = TypeVar("Req", bound=wire.Request)
 Rep = TypeVar("Rep", bound=wire.Reply)
@@ -73,6 +76,45 @@ class RecallClient:
     async def search(self, request: wire.SearchRequest | str | None = None, **fields: Any) -> wire.SearchReply:
         """Find the passages that best answer a query."""
         return await self._ask("search", _of(wire.SearchRequest, request, "query", fields), wire.SearchReply)
+
+    async def ask(self, request: wire.AskRequest | str | None = None, **fields: Any) -> wire.AskReply:
+        """Answer a question, from memory where an earlier answer still stands."""
+        return await self._ask("ask", _of(wire.AskRequest, request, "query", fields), wire.AskReply, ASK_DEADLINE_S)
+
+    @asynccontextmanager
+    async def asking(
+        self, request: wire.AskRequest | str | None = None, **fields: Any
+    ) -> AsyncIterator[AsyncIterator[wire.AskPart | wire.AskReply]]:
+        """Give an answer in parts as it is written, then whole: ``async with client.asking(...) as parts``.
+
+        Leaving early calls the work off.
+        """
+        body = _of(wire.AskRequest, request, "query", fields).model_copy(update={"stream": True})
+        subject = subjects.request(self._agent, "ask")
+        async with streamed(self._open(), subject, body, wire.AskPart, wire.AskReply, ASK_DEADLINE_S) as parts:
+            yield parts
+
+    async def evidence(self, request: wire.EvidenceRequest | str | None = None, **fields: Any) -> wire.EvidenceReply:
+        """Assemble the passages that an answer may rely on, under a budget of tokens."""
+        return await self._ask("evidence", _of(wire.EvidenceRequest, request, "query", fields), wire.EvidenceReply)
+
+    async def sessions(self, request: wire.SessionsRequest | str | None = None, **fields: Any) -> wire.SessionsReply:
+        """List this agent's conversations, or show one."""
+        return await self._ask("sessions", _of(wire.SessionsRequest, request, "id", fields), wire.SessionsReply)
+
+    async def sessions_edit(self, request: wire.SessionEditRequest | None = None, **fields: Any) -> wire.SessionsReply:
+        """Create, rename or delete a conversation."""
+        body = _of(wire.SessionEditRequest, request, "", fields)
+        return await self._ask("sessions.edit", body, wire.SessionsReply, repeatable=False)
+
+    async def episodes(self, request: wire.EpisodesRequest | None = None, **fields: Any) -> wire.EpisodesReply:
+        """List the answers that are remembered of this agent, or show one."""
+        return await self._ask("episodes", _of(wire.EpisodesRequest, request, "", fields), wire.EpisodesReply)
+
+    async def episodes_mark(self, request: wire.EpisodeMarkRequest | None = None, **fields: Any) -> wire.EpisodesReply:
+        """Say what became of a remembered answer."""
+        body = _of(wire.EpisodeMarkRequest, request, "", fields)
+        return await self._ask("episodes.mark", body, wire.EpisodesReply, repeatable=False)
 
     async def get(self, request: wire.GetRequest | str | None = None, **fields: Any) -> wire.GetReply:
         """Fetch one document whole, by path, ``repo:path`` or a hit's id."""

@@ -21,6 +21,7 @@ class Disk(Protocol):
     async def create(self, request: internal.CreateRequest) -> internal.CreateReply: ...
     async def change(self, request: internal.ChangeRequest) -> internal.ChangeReply: ...
     async def read(self, request: internal.ReadRequest) -> internal.ReadReply: ...
+    async def hashes(self, request: internal.HashesRequest) -> internal.HashesReply: ...
 
 
 class FileServer:
@@ -30,6 +31,7 @@ class FileServer:
         self._create = NodeServer(connection, "create", subjects.create(node), internal.CreateRequest, disk.create)
         self._change = NodeServer(connection, "change", subjects.change(node), internal.ChangeRequest, disk.change)
         self._read = NodeServer(connection, "read", subjects.read(node), internal.ReadRequest, disk.read)
+        self._hashes = NodeServer(connection, "hashes", subjects.hashes(node), internal.HashesRequest, disk.hashes)
 
     async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Answer until ``stop`` is set."""
@@ -37,6 +39,7 @@ class FileServer:
             await group.start(self._create.run, stop)
             await group.start(self._change.run, stop)
             await group.start(self._read.run, stop)
+            await group.start(self._hashes.run, stop)
             task_status.started()
 
 
@@ -66,6 +69,12 @@ class FileClient:
             found |= reply.files
             left = left[max(reply.read, 1) :]
         return found
+
+    async def hashes(self, repo: Repo, paths: Sequence[str]) -> dict[str, str]:
+        """Return the sha256 of those of the files that are there and plain. Raises UnreachableError."""
+        request = internal.HashesRequest(repo=repo.name, paths=tuple(paths))
+        reply = await ask_node(self._connection, repo, subjects.hashes(repo.node), request, internal.HashesReply)
+        return reply.hashes
 
 
 def _wired(each: Change) -> internal.FileChange:

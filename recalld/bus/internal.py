@@ -117,6 +117,16 @@ class ReadRequest(Request):
     paths: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=4_096)], ...], Field(max_length=1_000)]
 
 
+class HashesRequest(ReadRequest):
+    """A serving node asks what files in a repo hold, without their bytes."""
+
+
+class HashesReply(Reply):
+    """The sha256 (hex) of what each file holds, empty for one that is gone; unknown ones are left out."""
+
+    hashes: dict[str, str]
+
+
 class ReadReply(Reply):
     """The content of each plain file that is there and fits; some at a time: ``read`` counts the paths looked at."""
 

@@ -25,6 +25,7 @@ from nats.micro.service import Service as MicroService
 
 from recalld.bus import subjects, wire
 from recalld.bus.connection import Connection
+from recalld.bus.parts import parts_to
 from recalld.errors import (
     BusyError,
     DeadlineError,
@@ -59,6 +60,10 @@ STATUS = {
 """The micro protocol's number for an error's code; 500 for any other."""
 
 
+Tell = Callable[[wire.Reply], Awaitable[None]]
+"""Sends a part of an answer ahead of the answer."""
+
+
 @dataclass(slots=True)
 class Endpoint:
     """A verb: its messages, what answers it, and how it has fared."""
@@ -66,7 +71,7 @@ class Endpoint:
     verb: str
     request: type[wire.Request]
     reply: type[wire.Reply]
-    handler: Callable[[str, Any], Awaitable[wire.Reply]]
+    handler: Callable[[str, Any, Tell], Awaitable[wire.Reply]]
     requests: int = 0
     errors: int = 0
     in_flight: int = 0
@@ -106,6 +111,16 @@ class Service:
         self, verb: str, request: type[Req], reply: type[Rep], handler: Callable[[str, Req], Awaitable[Rep]]
     ) -> None:
         """Have ``handler`` answer ``verb``; it is given the calling agent's name and the request."""
+
+        async def alone(agent: str, body: Req, tell: Tell) -> Rep:
+            return await handler(agent, body)
+
+        self.add_streaming(verb, request, reply, alone)
+
+    def add_streaming(
+        self, verb: str, request: type[Req], reply: type[Rep], handler: Callable[[str, Req, Tell], Awaitable[Rep]]
+    ) -> None:
+        """As :meth:`add`; the handler may send parts ahead, and is cancelled once nobody listens for them."""
         endpoint = Endpoint(verb, request, reply, handler)
         self._endpoints[endpoint.name] = endpoint
 
@@ -215,7 +230,8 @@ class Service:
         body = self._parse(endpoint, request.data)
         deadline_s = body.deadline_ms / 1_000 if body.deadline_ms else self._settings.deadline_s
         with anyio.move_on_after(deadline_s):
-            reply = await endpoint.handler(agent, body)
+            async with parts_to(self._connection, request._msg.reply) as tell:
+                reply = await endpoint.handler(agent, body, tell)
             return self._fitting(reply.model_dump_json().encode())
         raise DeadlineError(f"no answer within {deadline_s:g} s", suggestion="allow more time, or ask for less")
 

@@ -87,6 +87,11 @@ def change(node: str) -> str:
     return f"recall.node.{node}.change"
 
 
+def hashes(node: str) -> str:
+    """Return the subject on which a node is asked what files hold."""
+    return f"recall.node.{node}.hashes"
+
+
 def read(node: str) -> str:
     """Return the subject on which a watching node takes requests for the bytes of files in its repos."""
     return f"recall.node.{node}.read"

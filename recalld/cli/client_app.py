@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from recalld.cli import (
+    ask,
     calibrate,
     check,
     demo,
@@ -22,6 +23,7 @@ from recalld.cli import (
     reindex,
     repos,
     search,
+    sessions,
     status,
     studies,
     supersede,
@@ -38,10 +40,16 @@ lessons_app = typer.Typer(help="See what was learned, and decide on what was pro
 app.add_typer(lessons_app, name="lessons")
 jobs_app = typer.Typer(help="See what runs by the clock, run it now, call it off.", no_args_is_help=True)
 app.add_typer(jobs_app, name="jobs")
+sessions_app = typer.Typer(help="See conversations, name them, drop them.", no_args_is_help=True)
+app.add_typer(sessions_app, name="sessions")
+episodes_app = typer.Typer(help="See which answers are remembered, and what became of them.", no_args_is_help=True)
+app.add_typer(episodes_app, name="episodes")
 evaluate_app = typer.Typer(help=evaluating.HELP, no_args_is_help=True, cls=evaluating.RunsByDefault)
 app.add_typer(evaluate_app, name="evaluate")
 
 command(app, examples=search.EXAMPLES)(search.search)
+command(app, examples=ask.EXAMPLES)(ask.ask)
+command(app, examples=ask.EVIDENCE_EXAMPLES)(ask.evidence)
 command(app, examples=documents.GET_EXAMPLES)(documents.get)
 command(app, examples=receipts.EXAMPLES)(receipts.receipts)
 command(app, examples=lint.EXAMPLES)(lint.lint)
@@ -78,6 +86,15 @@ command(lessons_app, examples=lessons.UNPIN_EXAMPLES)(lessons.unpin)
 command(jobs_app, "list", examples=jobs.LIST_EXAMPLES)(jobs.list_)
 command(jobs_app, examples=jobs.RUN_EXAMPLES)(jobs.run)
 command(jobs_app, examples=jobs.CANCEL_EXAMPLES)(jobs.cancel)
+command(sessions_app, "list", examples=sessions.LIST_EXAMPLES)(sessions.list_)
+command(sessions_app, examples=sessions.SHOW_EXAMPLES)(sessions.show)
+command(sessions_app, examples=sessions.CREATE_EXAMPLES)(sessions.create)
+command(sessions_app, examples=sessions.RENAME_EXAMPLES)(sessions.rename)
+command(sessions_app, examples=sessions.DELETE_EXAMPLES)(sessions.delete)
+command(episodes_app, "list", examples=sessions.EPISODES_EXAMPLES)(sessions.episodes)
+command(episodes_app, "show", examples=sessions.EPISODE_EXAMPLES)(sessions.episode)
+command(episodes_app, examples=sessions.MARK_EXAMPLES)(sessions.mark)
+command(episodes_app, examples=sessions.FORGET_EXAMPLES)(sessions.forget)
 command(evaluate_app, examples=evaluating.RUN_EXAMPLES)(evaluating.run)
 command(evaluate_app, examples=evaluating.EXPLAIN_EXAMPLES)(evaluating.explain)
 command(evaluate_app, examples=evaluating.COMPARE_EXAMPLES)(evaluating.compare)

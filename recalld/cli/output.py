@@ -79,7 +79,12 @@ def plain(text: str) -> str:
     """Return text from outside so that it is shown as it is: no markup, no control characters of the terminal."""
     from rich.markup import escape
 
-    return escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
+    return escape(terminal(text))
+
+
+def terminal(text: str) -> str:
+    """Return text from outside for a terminal as it is, without the terminal's control characters."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def markdown(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -95,35 +95,50 @@ async def search(
     Each hit says where it stands (repo:path:lines) and how far it may be trusted. What does not hold (superseded,
     expired, too far from the question) is named, and not among the answers. Exit status 1 when there is no answer.
     """
-    if mode is not None and mode not in MODES:
-        raise UsageError(f"there is no mode {mode}", suggestion=f"use {', '.join(MODES)}")
-    now = output.utc_now()
-    times = {
-        "since": moment(since, now) if since is not None else None,
-        "until": moment(until, now, end_of_day=True) if until is not None else None,
-        "as_of": moment(as_of, now, end_of_day=True) if as_of is not None else None,
-        "known_as_of": moment(known_as_of, now, end_of_day=True) if known_as_of is not None else None,
-    }
+    narrowed = narrowing(repo, kind, tag, path, mode, since, until, as_of, known_as_of)
     async with cli.client() as client:
         reply = await client.search(
             " ".join(text),
             k=k,
-            repo=repo or (),
-            kind=kind or (),
-            tag=tag or (),
-            path=path,
-            mode=mode,
             min_seq=min_seq,
             trace=trace,
             all=show_all,
             deadline_ms=round(timeout * 1_000),
-            **times,
+            **narrowed,
         )
     if cli.as_json:
         output.reply_json(reply)
     else:
         show(reply, output.console())
     return 1 if reply.abstained else 0
+
+
+def narrowing(
+    repo: list[str] | None,
+    kind: list[str] | None,
+    tag: list[str] | None,
+    path: str | None,
+    mode: str | None,
+    since: str | None,
+    until: str | None,
+    as_of: str | None,
+    known_as_of: str | None,
+) -> dict[str, Any]:
+    """Return the options that narrow a search as a request has them. Raises UsageError for a wrong mode or time."""
+    if mode is not None and mode not in MODES:
+        raise UsageError(f"there is no mode {mode}", suggestion=f"use {', '.join(MODES)}")
+    now = output.utc_now()
+    return {
+        "repo": repo or (),
+        "kind": kind or (),
+        "tag": tag or (),
+        "path": path,
+        "mode": mode,
+        "since": moment(since, now) if since is not None else None,
+        "until": moment(until, now, end_of_day=True) if until is not None else None,
+        "as_of": moment(as_of, now, end_of_day=True) if as_of is not None else None,
+        "known_as_of": moment(known_as_of, now, end_of_day=True) if known_as_of is not None else None,
+    }
 
 
 def show(reply: wire.SearchReply, console: Console) -> None:
@@ -143,7 +158,7 @@ def show(reply: wire.SearchReply, console: Console) -> None:
     if reply.freshness.aged or reply.freshness.pending or reply.freshness.failed or reply.freshness.stale:
         console.print(f"[dim]{output.freshness_line(reply.freshness, output.utc_now())}[/]")
     if reply.trace is not None:
-        _show_trace(reply, console)
+        show_trace(reply.trace, reply.took_ms, console)
 
 
 def place(hit: wire.Hit) -> str:
@@ -207,9 +222,10 @@ def _snippet(hit: wire.Hit, query: str) -> Text:
     return result
 
 
-def _show_trace(reply: wire.SearchReply, console: Console) -> None:
+def show_trace(trace: Iterable[wire.TraceStage], took_ms: float, console: Console) -> None:
+    """Print what each stage of a search did."""
     table = output.table("stage", "ms", "in", "out", "dropped", numbers=("ms", "in", "out"))
-    for stage in reply.trace or ():
+    for stage in trace:
         reasons = sorted({reason for _, reason in stage.dropped})
         dropped = f"{len(stage.dropped)}: {', '.join(reasons)}" if reasons else ""
         table.add_row(
@@ -220,4 +236,4 @@ def _show_trace(reply: wire.SearchReply, console: Console) -> None:
             output.plain(dropped),
         )
     console.print(table)
-    console.print(f"[dim]{reply.took_ms:.1f} ms in the daemon[/]")
+    console.print(f"[dim]{took_ms:.1f} ms in the daemon[/]")

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 
-from recalld.analyze import Analyzer
-from recalld.lessons.opposites import NUMBER_WORDS, OPPOSITES, STOP, SYNONYMS
+from recalld import agreement
+from recalld.agreement import flags, names, numbers, plain, stems
 from recalld.trust.compare import contradictions
 
 ALIKE = 0.7
@@ -25,26 +25,7 @@ NEAR_TITLE = 0.6
 _STORY = 0.15
 """What all the words count beside those of the statement."""
 _SLOT = 3
-_ANALYZER = Analyzer()
-_NOT = re.compile(r"(?i)\b(ca|wo|sha|do|does|did|is|are|was|were|has|have|had|should|must|would|could|need)n['’]t\b")
-_WORD = re.compile(r"--?[A-Za-z][\w-]*|[\w$@][\w$@./:-]*[\w$]|[\w$]")
-_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
-_NUMBER = re.compile(r"(?<![\w.-])v?\d+(?:[.,:]\d+)*(?![\w-])|(?<=\w)\d+(?:\.\d+)*")
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?\b")
-_TICKED = re.compile(r"`([^`\n]+)`")
-_IDENTIFIER = re.compile(
-    r"\b(?:\w+[_./:]\w[\w./:]*|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|[A-Z]{2,}[A-Z0-9_]*|\w+-\w+-\d+)\b|\.\w+"
-)
-_NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w-]+")
-_NEGATIONS = frozenset(
-    """
-    not no never none nor without cannot avoid avoids avoided forbid forbids forbidden unless except neither
-    nicht kein keine nie nunca sin
-    """.split()  # noqa: SIM905
-)
-_ORDER = re.compile(r"(?i)\b(before|after|then|until|instead of|rather than|over|to|into|onto)\b")
-_TURNED = frozenset({"after"})
-_LIMITS = frozenset({"only", "solely", "exclusively", "nur", "solo"})
 
 
 @dataclass(frozen=True)
@@ -58,22 +39,22 @@ class Said:
     @cached_property
     def statement(self) -> str:
         """Title and check, one a line; dates left out."""
-        return _DATE.sub("", _plain(f"{self.title}.\n{self.check or self.body}."))
+        return _DATE.sub("", plain(f"{self.title}.\n{self.check or self.body}."))
 
     @cached_property
     def folded(self) -> str:
         """All of it, without case, punctuation and spacing."""
-        return " ".join(re.findall(r"[^\W_]+", _plain(f"{self.title} {self.check} {self.body}").casefold()))
+        return " ".join(re.findall(r"[^\W_]+", plain(f"{self.title} {self.check} {self.body}").casefold()))
 
     @cached_property
     def heads(self) -> frozenset[str]:
         """The stems of its statement."""
-        return _stems(self.statement)
+        return stems(self.statement)
 
     @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of all its words."""
-        return _stems(_plain(f"{self.title} {self.check} {self.body}"))
+        return stems(plain(f"{self.title} {self.check} {self.body}"))
 
 
 def likeness(ours: Said, theirs: Said) -> float:
@@ -119,13 +100,13 @@ def difference(ours: Said, theirs: Said) -> str:
         (
             why
             for why, differs in (
-                ("a number", _numbers(first) != _numbers(second)),
-                ("a flag", _flags(first) != _flags(second)),
-                ("a name", _exclusive(_names(first), _names(second))),
-                ("a negation", _unlike(ours, theirs, _sign)),
-                ("a limit", _unlike(ours, theirs, _limited)),
+                ("a number", numbers(first) != numbers(second)),
+                ("a flag", flags(first) != flags(second)),
+                ("a name", _exclusive(names(first), names(second))),
+                ("a negation", _unlike(ours, theirs, agreement.denies)),
+                ("a limit", _unlike(ours, theirs, agreement.limits)),
                 ("an opposite", _opposed(ours, theirs)),
-                ("the order of steps", _turned_round(first, second)),
+                ("the order of steps", agreement.turned_round(first, second)),
                 ("a word", _exchanged(ours.title, theirs.title) or _exchanged(ours.check, theirs.check)),
                 ("a statement", _contradicts(ours, theirs)),
             )
@@ -135,41 +116,8 @@ def difference(ours: Said, theirs: Said) -> str:
     )
 
 
-def _plain(text: str) -> str:
-    return _NOT.sub(lambda match: f"{_WHOLE.get(match[1].casefold(), match[1])} not", text)
-
-
-_WHOLE = {"ca": "can", "wo": "will", "sha": "shall"}
-
-
-def _stems(text: str) -> frozenset[str]:
-    words = _ANALYZER.words(text)
-    return frozenset(_base(terms[0]) for word, terms in words if terms and word.casefold() not in STOP)
-
-
-def _base(stem: str) -> str:
-    return SYNONYMS.get(stem, stem)
-
-
 def _dice(ours: frozenset[str], theirs: frozenset[str]) -> float:
     return 2 * len(ours & theirs) / (len(ours) + len(theirs)) if ours and theirs else 0.0
-
-
-def _words(text: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(text)]
-
-
-def _numbers(text: str) -> frozenset[str]:
-    return frozenset(_NUMBER.findall(text)) | {NUMBER_WORDS[word] for word in _words(text) if word in NUMBER_WORDS}
-
-
-def _flags(text: str) -> frozenset[str]:
-    return frozenset(_FLAG.findall(text))
-
-
-def _names(text: str) -> frozenset[str]:
-    found: Iterable[str] = (*_IDENTIFIER.findall(text), *_NAME.findall(text), *_TICKED.findall(text))
-    return frozenset(name.strip("`.").casefold() for name in found if not _FLAG.fullmatch(name))
 
 
 def _exclusive(ours: frozenset[str], theirs: frozenset[str]) -> bool:
@@ -183,62 +131,15 @@ def _unlike(ours: Said, theirs: Said, trait: Callable[[str], bool]) -> bool:
     return any(first and second and trait(first) != trait(second) for first, second in pairs)
 
 
-def _limited(text: str) -> bool:
-    return not _LIMITS.isdisjoint(_words(text))
-
-
-def _sign(text: str) -> bool:
-    return sum(word in _NEGATIONS for word in _words(_plain(text))) % 2 == 1
-
-
 def _opposed(ours: Said, theirs: Said) -> bool:
-    """Tell whether one has a word where the other has its opposite."""
-    for first, second in ((ours.title, theirs.title), (ours.check, theirs.check)):
-        mine, yours = _sides(first), _sides(second)
-        if any(mine[pair] != yours[pair] for pair in mine.keys() & yours.keys()):
-            return True
-    return False
-
-
-def _sides(text: str) -> dict[int, frozenset[int]]:
-    found: dict[int, set[int]] = {}
-    for word in _words(text):
-        for pair, side in OPPOSITES.get(word, ()):
-            found.setdefault(pair, set()).add(side)
-    return {pair: frozenset(sides) for pair, sides in found.items()}
-
-
-def _turned_round(first: str, second: str) -> bool:
-    """Tell whether what stands on one side of "before" or "instead of" stands on its other side in the second text."""
-    for word, left, right in _orders(first):
-        for other, other_left, other_right in _orders(second):
-            if word != other:
-                continue
-            both = (left & right) | (other_left & other_right)
-            left, right = left - both, right - both
-            other_left, other_right = other_left - both, other_right - both
-            straight = len(left & other_left) + len(right & other_right)
-            to_right, to_left = left & other_right, right & other_left
-            if (to_right and to_left) or len(to_right) + len(to_left) > straight:
-                return True
-    return False
-
-
-def _orders(text: str) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
-    """Yield what comes first and what second around each word of order; "after" is read as a turned "before"."""
-    for line in re.split(r"[.\n]", text):
-        for match in _ORDER.finditer(line):
-            word = match[1].casefold()
-            left, right = _stems(line[: match.start()]), _stems(line[match.end() :])
-            if not left and "," in line:  # "before pushing, run the linter"
-                right_text, _, left_text = line[match.end() :].partition(",")
-                left, right = _stems(left_text), _stems(right_text)
-            yield ("before", right, left) if word in _TURNED else ("before" if word == "then" else word, left, right)
+    """Tell whether title or check of one has a word where the other's has its opposite."""
+    pairs = ((ours.title, theirs.title), (ours.check, theirs.check))
+    return any(agreement.opposed(first, second) for first, second in pairs)
 
 
 def _exchanged(ours: str, theirs: str) -> bool:
     """Tell whether two lines are the same but for a word or two that mean something else."""
-    first, second = _sequence(ours), _sequence(theirs)
+    first, second = agreement.sequence(ours), agreement.sequence(theirs)
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     if not first or not second or matcher.ratio() < NEAR_TITLE:
         return False
@@ -250,13 +151,7 @@ def _exchanged(ours: str, theirs: str) -> bool:
     return False
 
 
-def _sequence(text: str) -> Sequence[str]:
-    words = _ANALYZER.words(_plain(text))
-    left_out = STOP | _NEGATIONS
-    return [_base(terms[0]) for word, terms in words if terms and word.casefold() not in left_out]
-
-
 def _contradicts(ours: Said, theirs: Said) -> bool:
     """Tell whether a sentence of one's story denies one of the other's; numbers in stories are told anew each time."""
-    against = contradictions(_plain(ours.body), _plain(theirs.body))
+    against = contradictions(plain(ours.body), plain(theirs.body))
     return any(each.differs == "one says not" for each in against)

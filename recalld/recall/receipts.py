@@ -34,8 +34,19 @@ class Receipts:
         self, agent: str, query: str, answer: Answer, as_of: datetime | None, known_as_of: datetime | None
     ) -> str:
         """Keep what an answer relied on; return its id. The times are those that the question named."""
-        receipt = Receipt(uuid.uuid4().hex, agent, query, not answer.hits, as_of, known_as_of, self.clock())
-        await self.store.receipts.add(receipt, _citations(answer))
+        return await self.keep(agent, query, _citations(answer), as_of, known_as_of)
+
+    async def keep(
+        self,
+        agent: str,
+        query: str,
+        cited: Sequence[Citation],
+        as_of: datetime | None,
+        known_as_of: datetime | None,
+    ) -> str:
+        """Keep which documents an answer relied on (none: it abstained); return the receipt's id."""
+        receipt = Receipt(uuid.uuid4().hex, agent, query, not cited, as_of, known_as_of, self.clock())
+        await self.store.receipts.add(receipt, cited)
         return receipt.id
 
     async def documents_changed(self, places: Sequence[tuple[int, str]]) -> int:

@@ -55,7 +55,7 @@ class SearchVerb:
             return await self._reply(agent, request, begun, NOT_READY, "the index is not ready yet")
         answering = await self.answering(generation)
         answer = await answering.answer(self._question(agent, request, generation))
-        reply = await self._reply(agent, request, begun, answer, "" if answer.hits else _why_not(answer))
+        reply = await self._reply(agent, request, begun, answer, "" if answer.hits else why_not(answer))
         self._count(reply)
         return reply
 
@@ -90,7 +90,7 @@ class SearchVerb:
             receipt=receipt,
             freshness=freshness,
             took_ms=(time.perf_counter() - begun) * 1e3,
-            trace=tuple(_stage(stage) for stage in answer.retrieval.trace) if request.trace else None,
+            trace=tuple(stage_view(stage) for stage in answer.retrieval.trace) if request.trace else None,
             hits=(*hits, *withheld) if request.all else tuple(hits),
             withheld=() if request.all else tuple(withheld),
         )
@@ -113,7 +113,8 @@ async def named_repos(store: Store, names: Sequence[str]) -> None:
             raise NotFoundError(f"no repo {name}", suggestion="`recall repo list` names them")
 
 
-def _why_not(answer: Answer) -> str:
+def why_not(answer: Answer) -> str:
+    """Return why nothing of an answer may be believed, in words."""
     return wording.abstention(
         (judged.hit.chunk.path, judged.judgement, judged.confidence) for judged in answer.withheld
     )
@@ -167,7 +168,8 @@ def _hit(judged: Judged) -> wire.Hit:
     )
 
 
-def _stage(stage: StageTrace) -> wire.TraceStage:
+def stage_view(stage: StageTrace) -> wire.TraceStage:
+    """Return a stage as a reply shows it."""
     return wire.TraceStage(
         stage=stage.stage,
         took_ms=stage.took_ms,

@@ -9,6 +9,7 @@ from recalld.store.calibrations import Calibrations
 from recalld.store.chunks import Chunks
 from recalld.store.database import Database
 from recalld.store.documents import Documents
+from recalld.store.episodes import Episodes
 from recalld.store.findings import Findings
 from recalld.store.generations import Generations
 from recalld.store.guides import Guides
@@ -19,6 +20,8 @@ from recalld.store.lexical import Lexical
 from recalld.store.receipts import Receipts
 from recalld.store.repos import Repos
 from recalld.store.rows import DocumentWrite, Outcome, StoredDocument
+from recalld.store.sessions import Sessions
+from recalld.store.spending import Spending
 from recalld.store.standings import Standings
 from recalld.store.stats import Stats
 from recalld.store.usage import Usage
@@ -49,6 +52,9 @@ class Store:
         self.integrity = Integrity(database)
         self.lessons = Lessons(database)
         self.usage = Usage(database)
+        self.episodes = Episodes(database)
+        self.sessions = Sessions(database)
+        self.spending = Spending(database)
 
     @classmethod
     async def open(

@@ -95,6 +95,18 @@ def read(root: Path, paths: Sequence[str]) -> tuple[dict[str, bytes], int]:
     return found, len(paths)
 
 
+def hashes(root: Path, paths: Sequence[str]) -> dict[str, str]:
+    """Return the sha256 (hex) of what files hold, empty for one that is gone; unknown ones are left out."""
+    found: dict[str, str] = {}
+    for path in paths:
+        content = _content(root, path)
+        if content is not None:
+            found[path] = sha256(content).hexdigest()
+        elif not os.path.lexists(inside(root, path)):
+            found[path] = ""
+    return found
+
+
 def _make(root: Path, each: Change) -> Undo:
     try:
         if isinstance(each, Create):

@@ -17,6 +17,8 @@ from recalld.bus.internal import (
     CreateReply,
     CreateRequest,
     FileChange,
+    HashesReply,
+    HashesRequest,
     ReadReply,
     ReadRequest,
 )
@@ -24,7 +26,7 @@ from recalld.bus.wire import ReindexRequest, ScanReport
 from recalld.errors import NotFoundError, RefusedError
 from recalld.model import Repo
 from recalld.settings import WatchSettings
-from recalld.watch.changing import Change, Create, Move, Replace, change, read
+from recalld.watch.changing import Change, Create, Move, Replace, change, hashes, read
 from recalld.watch.creating import create
 from recalld.watch.hints import Hints
 from recalld.watch.keeper import Keeper
@@ -123,6 +125,11 @@ class Watcher:
         repo = self._watch(request.repo).repo
         files, looked_at = await to_thread.run_sync(read, Path(repo.path), request.paths)
         return ReadReply(files=files, read=looked_at)
+
+    async def hashes(self, request: HashesRequest) -> HashesReply:
+        """Say what files of a repo hold. Raises NotFoundError when it is not watched here, UsageError."""
+        repo = self._watch(request.repo).repo
+        return HashesReply(hashes=await to_thread.run_sync(hashes, Path(repo.path), request.paths))
 
     def _writable(self, name: str) -> Repo:
         repo = self._watch(name).repo

@@ -20,6 +20,8 @@ ISSUE = {
         *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema", "evaluate check"),
         *("evaluate import", "evaluate propose", "evaluate ablate", "evaluate embedders", "evaluate finetune"),
         *("hook install", "hook uninstall"),
+        *("ask", "evidence", "sessions list", "sessions show", "sessions create", "sessions rename", "sessions delete"),
+        *("episodes list", "episodes show", "episodes mark", "episodes forget"),
         *("learn", "mark", "audit", "prune", "consolidate", "maintain", "undo"),
         *("lessons list", "lessons accept", "lessons reject", "lessons pin", "lessons unpin"),
         *("repo add", "repo list", "repo remove"),

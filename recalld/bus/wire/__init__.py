@@ -6,6 +6,17 @@ unknown fields in a reply are ignored, so that an older client can talk to a new
 
 from __future__ import annotations
 
+from recalld.bus.wire.ask import (
+    AskPart,
+    AskReply,
+    AskRequest,
+    Citation,
+    DroppedView,
+    EvidenceReply,
+    EvidenceRequest,
+    PassageView,
+    PathStep,
+)
 from recalld.bus.wire.base import ErrorBody, ErrorReply, Reply, Request
 from recalld.bus.wire.documents import (
     Change,
@@ -18,6 +29,17 @@ from recalld.bus.wire.documents import (
     ForgetRequest,
     GetReply,
     GetRequest,
+)
+from recalld.bus.wire.episodes import (
+    EpisodeMarkRequest,
+    EpisodesReply,
+    EpisodesRequest,
+    EpisodeView,
+    MessageView,
+    SessionEditRequest,
+    SessionsReply,
+    SessionsRequest,
+    SessionView,
 )
 from recalld.bus.wire.jobs import (
     JobRunReply,
@@ -102,6 +124,9 @@ from recalld.bus.wire.status import (
 from recalld.bus.wire.trust import CalibrateReply, CalibrateRequest, Label, ModelReport, SuspectView
 
 __all__ = [
+    "AskPart",
+    "AskReply",
+    "AskRequest",
     "AuditReply",
     "AuditRequest",
     "AuditView",
@@ -115,17 +140,25 @@ __all__ = [
     "CheckReply",
     "CheckRequest",
     "ChunkView",
+    "Citation",
     "CitationView",
     "ConsolidateReply",
     "ConsolidateRequest",
     "DeltaReply",
     "DeltaRequest",
+    "DroppedView",
     "EdgeView",
+    "EpisodeMarkRequest",
+    "EpisodeView",
+    "EpisodesReply",
+    "EpisodesRequest",
     "ErrorBody",
     "ErrorReply",
     "Event",
     "EventsReply",
     "EventsRequest",
+    "EvidenceReply",
+    "EvidenceRequest",
     "FilterFields",
     "FindingView",
     "ForgetReply",
@@ -157,7 +190,10 @@ __all__ = [
     "MaintainRequest",
     "MarkReply",
     "MarkRequest",
+    "MessageView",
     "ModelReport",
+    "PassageView",
+    "PathStep",
     "PreflightReply",
     "PreflightRequest",
     "Provenance",
@@ -184,6 +220,10 @@ __all__ = [
     "ScanReport",
     "SearchReply",
     "SearchRequest",
+    "SessionEditRequest",
+    "SessionView",
+    "SessionsReply",
+    "SessionsRequest",
     "StaleView",
     "StatsReply",
     "StatsRequest",

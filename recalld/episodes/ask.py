@@ -1,0 +1,328 @@
+"""A question's way to its answer: memory, where that still holds; else retrieval, evidence, an answer that is checked
+against what it cites, and memory again.
+
+Whatever is remembered was retrieved: an episode is no document, is never searched, and so never its own source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from recalld.episodes.answerer import Say
+from recalld.episodes.citing import check
+from recalld.episodes.evidence import Count, Evidence, Order, Passage, Stance, assemble
+from recalld.episodes.freshness import Freshness
+from recalld.episodes.gate import Asked
+from recalld.episodes.junk import junk
+from recalld.episodes.lookup import Found, Lookup
+from recalld.episodes.reconcile import Derived, Reconciled, reconcile
+from recalld.episodes.steps import Steps
+from recalld.episodes.writing import Writer, Written
+from recalld.model import State, Vector
+from recalld.recall.answer import Answer, Answering, Judged, Question
+from recalld.store import Store
+from recalld.store.episodes import Episode
+from recalld.trust.receipts import Citation
+from recalld.trust.standing import standing_of
+from recalld.trust.wording import abstention
+
+DEPTH = 24
+"""Hits that evidence is assembled from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question with its circumstances. ``key`` is of :func:`recalld.episodes.keys.key_of`; ``fresh`` leaves memory
+    aside; ``text`` is what was said where ``question`` has been made to stand alone."""
+
+    question: Question
+    key: str
+    agent: str
+    as_of: datetime | None
+    known_as_of: datetime | None
+    budget: int
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A passage that an answer cites, as it was then."""
+
+    number: int
+    passage: Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is answered. ``source`` is memory, retrieval, reconciled or abstained; ``found`` what memory had.
+
+    ``answer`` is of retrieval (None where memory answered), ``episode`` what is in memory now (None: nothing was kept).
+    """
+
+    source: Literal["memory", "retrieval", "reconciled", "abstained"]
+    text: str
+    found: Found
+    stance: Stance
+    reason: str = ""
+    episode: Episode | None = None
+    answer: Answer | None = None
+    cited: Sequence[Cited] = ()
+    evidence: Evidence | None = None
+    writer: str = ""
+    confidence: float | None = None
+    state: State = State.READY
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Answers questions over one generation. ``caught_up`` waits until documents are indexed as they are on disk."""
+
+    store: Store
+    lookup: Lookup
+    freshness: Freshness
+    answering: Answering
+    embed: Callable[[str], Awaitable[Vector | None]]
+    writer: Writer
+    count: Count
+    caught_up: Callable[[Sequence[Citation]], Awaitable[bool]]
+    clock: Callable[[], datetime]
+
+    async def ask(self, ask: Ask, steps: Steps, say: Say | None = None) -> Told:
+        """Answer; ``say`` takes the words as they are written. Raises as retrieval does."""
+        asked = Asked(ask.question.text)
+        vector = _Once(lambda: self.embed(ask.question.text))
+        found = Found(why="left aside, as asked") if ask.fresh else await self._looked_up(ask, asked, vector, steps)
+        if found.serves and found.episode is not None:
+            async with steps.step("serve"):
+                await self.store.episodes.served(found.episode.id, self.clock())
+            return _from_memory(found)
+        if found.standing.behind:
+            async with steps.step("catch up") as step:
+                step.note = "indexed" if await self.caught_up(found.standing.behind) else "not indexed in time"
+        return await self._derived(ask, asked, vector, found, steps, say)
+
+    async def _looked_up(self, ask: Ask, asked: Asked, vector: _Once, steps: Steps) -> Found:
+        async with steps.step("lookup") as step:
+            found = await self.lookup.find(ask.key, asked, ask.question.filters, vector)
+            step.note = found.why
+        return found
+
+    async def _derived(
+        self, ask: Ask, asked: Asked, vector: _Once, found: Found, steps: Steps, say: Say | None
+    ) -> Told:
+        since = await self.store.episodes.newest_indexed()
+        answer, evidence, notes = await self._evidence(ask, steps)
+        if not evidence.passages:
+            return _abstained(found, answer, notes)
+        async with steps.step("answer") as step:
+            written = await self.writer.write(ask.question.text, asked.form, evidence, vector, say)
+            step.note = written.by
+        async with steps.step("check") as step:
+            written = await self._checked(ask, asked, evidence, vector, written)
+            step.note = "; ".join(written.notes)
+        cited = _cited(written.text, evidence)
+        if not cited:
+            return replace(_abstained(found, answer, (*notes, *written.notes)), evidence=evidence)
+        reconciled = await self._reconciled(found, written, cited, steps)
+        if reconciled is not None and reconciled.earlier and found.episode is not None:
+            await self.store.episodes.served(found.episode.id, self.clock())
+            return replace(_from_memory(found), source="reconciled", answer=answer, reason=reconciled.why)
+        told = _told(found, answer, evidence, written, cited, notes, reconciled)
+        own = await vector()
+        if answer.retrieval.state is State.READY and written.keep and own is not None:
+            async with steps.step("remember"):
+                told = replace(told, episode=await self._remembered(ask, asked, told, own, since, reconciled))
+        return told
+
+    async def _evidence(self, ask: Ask, steps: Steps) -> tuple[Answer, Evidence, Sequence[str]]:
+        """Retrieve, and once more where a file that would be cited has changed on disk meanwhile."""
+        notes: Sequence[str] = ()
+        for again in (False, True):
+            async with steps.step("retrieve") as step:
+                question = await self.writer.expanded(ask.question)
+                answer = await self.answering.answer(question)
+                steps.inner(answer.retrieval.trace)
+                step.note = f"{len(answer.hits)} hits hold, {len(answer.withheld)} withheld"
+            async with steps.step("evidence") as step:
+                evidence = assemble(answer.hits, ask.budget, self.count, Order.RANK)
+                step.note = f"{len(evidence.passages)} passages, {evidence.tokens} of {ask.budget} tokens"
+                standing = await self.freshness.on_disk(sources_of([one.judged for one in evidence.passages]))
+            notes = standing.notes
+            if not standing.behind or again:
+                break
+            async with steps.step("catch up") as step:
+                step.note = "indexed" if await self.caught_up(standing.behind) else "not indexed in time"
+        if standing.behind:
+            paths = {(one.repo, one.path) for one in standing.behind}
+            left = [hit for hit in answer.hits if (hit.hit.chunk.repo, hit.hit.chunk.path) not in paths]
+            evidence = assemble(left, ask.budget, self.count, Order.RANK)
+            names = ", ".join(sorted(path for _, path in paths))
+            notes = (*notes, f"left out, as they changed on disk and are not indexed yet: {names}")
+        return answer, evidence, notes
+
+    async def _checked(self, ask: Ask, asked: Asked, evidence: Evidence, vector: _Once, written: Written) -> Written:
+        """Return an answer that stands on what it cites; where a model's does not, the passages are quoted instead."""
+        passages = {one.number: f"{one.label}\n{one.text}" for one in evidence.passages}
+        rubbish = junk(written.text, finished=written.finished)
+        faults = (rubbish,) if rubbish else check(written.text, passages).faults
+        if not faults or written.quoted:
+            return written
+        quoted = await self.writer.quote(ask.question.text, asked.form, evidence, vector)
+        note = f"what {written.by} wrote does not stand ({faults[0]}): quoted instead"
+        return replace(quoted, notes=(*written.notes, note), keep=False)
+
+    async def _reconciled(
+        self, found: Found, written: Written, cited: Sequence[Cited], steps: Steps
+    ) -> Reconciled | None:
+        if found.episode is None:
+            return None
+        async with steps.step("reconcile") as step:
+            reconciled = reconcile(found, Derived(written.text, _sure(cited)))
+            step.note = reconciled.why if reconciled is not None else ""
+        return reconciled
+
+    async def _remembered(
+        self,
+        ask: Ask,
+        asked: Asked,
+        told: Told,
+        vector: Vector,
+        since: datetime | None,
+        reconciled: Reconciled | None,
+    ) -> Episode:
+        before = told.found.episode.corrected if told.found.episode is not None else 0
+        episode = Episode(
+            key=ask.key,
+            generation_id=ask.question.generation_id,
+            question=ask.question.text,
+            normal=asked.normal,
+            asks=asked.form.asks,
+            scope=asked.form.scope,
+            answer=told.text,
+            answerer=told.writer,
+            confidence=told.confidence,
+            negative=told.stance is Stance.NEGATIVE,
+            citations=[_kept(one) for one in told.cited],
+            sources=sources_of([one.passage.judged for one in told.cited]),
+            floor=_floor(told.cited),
+            as_of=ask.as_of,
+            known_as_of=ask.known_as_of,
+            agent=ask.agent,
+            at=self.clock(),
+            indexed_at=since,
+            vector=vector,
+            corrected=before + (reconciled is not None and reconciled.differs and not told.found.standing.stale),
+        )
+        return replace(episode, id=await self.store.episodes.remember(episode))
+
+
+class _Once:
+    """A question's vector, made when it is first wanted."""
+
+    def __init__(self, make: Callable[[], Awaitable[Vector | None]]) -> None:
+        self._make = make
+        self._made: list[Vector | None] = []
+
+    async def __call__(self) -> Vector | None:
+        if not self._made:
+            self._made.append(await self._make())
+        return self._made[0]
+
+
+def _from_memory(found: Found) -> Told:
+    episode = found.episode
+    assert episode is not None
+    stance = Stance.NEGATIVE if episode.negative else Stance.SUPPORTS
+    return Told(
+        "memory",
+        episode.answer,
+        found,
+        stance,
+        episode=episode,
+        writer=episode.answerer,
+        confidence=episode.confidence,
+        notes=found.standing.notes,
+    )
+
+
+def _abstained(found: Found, answer: Answer, notes: Sequence[str]) -> Told:
+    why = abstention((one.hit.chunk.path, one.judgement, one.confidence) for one in answer.withheld)
+    if answer.hits:
+        why = "what was found does not say it"
+    retrieval = answer.retrieval
+    return Told(
+        "abstained", "", found, Stance.NONE, why, answer=answer, state=retrieval.state, notes=(*retrieval.notes, *notes)
+    )
+
+
+def _told(
+    found: Found,
+    answer: Answer,
+    evidence: Evidence,
+    written: Written,
+    cited: Sequence[Cited],
+    notes: Sequence[str],
+    reconciled: Reconciled | None,
+) -> Told:
+    standing = reconciled is not None and not found.standing.stale
+    return Told(
+        "reconciled" if standing else "retrieval",
+        written.text,
+        found,
+        evidence.stance,
+        reconciled.why if reconciled is not None else "",
+        answer=answer,
+        cited=cited,
+        evidence=evidence,
+        writer=written.by,
+        confidence=_sure(cited),
+        state=answer.retrieval.state,
+        notes=(*answer.retrieval.notes, *notes, *written.notes),
+    )
+
+
+def _cited(text: str, evidence: Evidence) -> list[Cited]:
+    passages = {one.number: one for one in evidence.passages}
+    numbers = check(text, {number: f"{one.label}\n{one.text}" for number, one in passages.items()}).cited
+    return [Cited(number, passages[number]) for number in numbers]
+
+
+def _sure(cited: Sequence[Cited]) -> float | None:
+    known = [one.passage.judged.confidence for one in cited if one.passage.judged.confidence is not None]
+    return max(known, default=None)
+
+
+def _floor(cited: Sequence[Cited]) -> float | None:
+    cosines = [one.passage.judged.hit.scores.get("dense") for one in cited]
+    known = [cosine for cosine in cosines if cosine is not None]
+    return min(known) if len(known) == len(cosines) else None
+
+
+def sources_of(hits: Sequence[Judged]) -> list[Citation]:
+    """Return the documents that hits are of, each once, as an answer relies on them."""
+    chunks = {one.hit.chunk.document_id: one.hit.chunk for one in hits}
+    return [
+        Citation(id_, chunk.repo, chunk.path, chunk.content_hash, standing_of(chunk.metadata).valid_until)
+        for id_, chunk in chunks.items()
+    ]
+
+
+def _kept(one: Cited) -> dict[str, object]:
+    chunk, judged = one.passage.judged.hit.chunk, one.passage.judged
+    return {
+        "number": one.number,
+        "id": str(chunk.id),
+        "repo": chunk.repo,
+        "path": chunk.path,
+        "title": chunk.title,
+        "heading": list(chunk.heading),
+        "lines": list(chunk.lines),
+        "text": one.passage.text,
+        "verdict": str(judged.judgement.verdict),
+        "confidence": judged.confidence,
+        "content_hash": chunk.content_hash,
+    }

@@ -1,0 +1,188 @@
+"""Evidence: the passages that an answer may rely on, under an exact budget of tokens.
+
+A budget is kept to the token: labels and blank lines are counted, and the whole text as it is rendered. A passage that
+does not fit is cut at a sentence, and says so. No evidence is one thing, evidence that it is not so is another: a
+rejected proposal answers "do we use it?" with no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from recalld.episodes.sentences import sentences
+from recalld.recall.answer import Judged
+from recalld.recall.context import Context
+from recalld.trust.standing import Status, standing_of
+
+Count = Callable[[str], int]
+"""The tokens of a text, exactly, as whoever reads the evidence counts them."""
+
+WORTH = 0.06
+"""A cut passage is taken where it has this share of the budget at least; the first one always."""
+_TURNED_DOWN = ("reject", "declin", "withdraw", "abandon", "cancel", "rechaz")
+
+
+class Stance(StrEnum):
+    """What the evidence says of what is asked."""
+
+    NONE = "none"
+    SUPPORTS = "supports"
+    NEGATIVE = "negative"
+
+
+class Order(StrEnum):
+    """How passages are laid out: best first, or the best at both ends, where models read closest."""
+
+    RANK = "rank"
+    ENDS = "ends"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """An admitted passage: its ``number`` in the text, what it shows, and whether it was ``cut``."""
+
+    number: int
+    judged: Judged
+    text: str
+    cut: bool = False
+
+    @property
+    def label(self) -> str:
+        """The line above the passage: where it is from, and how far it may be trusted."""
+        chunk = self.judged.hit.chunk
+        heading = f" · {' › '.join(chunk.heading)}" if chunk.heading else ""
+        status = standing_of(chunk.metadata).written
+        said = f" · status: {' '.join(status.split())}" if status else ""
+        cut = " · cut" if self.cut else ""
+        place = f"{chunk.repo}:{chunk.path}:{chunk.lines[0]}-{chunk.lines[1]}"
+        return f"[{self.number}] {place}{heading} · {self.judged.judgement.verdict}{said}{cut}"
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A passage that was left out, and why: ``duplicate``, ``budget``, or ``metadata`` for bare frontmatter."""
+
+    judged: Judged
+    why: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Passages in the order in which ``text`` shows them; ``tokens`` is what the whole text takes."""
+
+    stance: Stance
+    passages: Sequence[Passage]
+    dropped: Sequence[Dropped]
+    text: str
+    tokens: int
+
+
+def assemble(hits: Sequence[Judged], budget: int, count: Count, order: Order = Order.RANK) -> Evidence:
+    """Return as much of the hits, best first, as the budget holds."""
+    admitted: list[Passage] = []
+    dropped: list[Dropped] = []
+    context = Context(len(hits))
+    telling = [judged for judged in hits if not _is_metadata(judged)] or list(hits)
+    dropped += [
+        Dropped(judged, "metadata", "its label says it") for judged in hits if not any(judged is one for one in telling)
+    ]
+    for judged in telling:
+        repeated = context.offer(judged.hit.chunk)
+        if repeated is not None:
+            dropped.append(Dropped(judged, "duplicate", repeated))
+            continue
+        passage = _fitting(admitted, Passage(len(admitted) + 1, judged, _unseen(judged, admitted)), budget, count)
+        if passage is None:
+            dropped.append(Dropped(judged, "budget", f"it does not fit into {budget} tokens"))
+        else:
+            admitted.append(passage)
+    laid = _laid_out(admitted, order)
+    while laid and count(render(laid)) > budget:  # the order of passages can move a token
+        last = max(laid, key=lambda one: hits.index(one.judged))
+        dropped.append(Dropped(last.judged, "budget", f"it does not fit into {budget} tokens"))
+        laid = _numbered([one for one in laid if one is not last])
+    text = render(laid)
+    return Evidence(stance_of([one.judged for one in admitted]), laid, dropped, text, count(text) if laid else 0)
+
+
+def render(passages: Sequence[Passage]) -> str:
+    """Return the passages as a model reads them."""
+    return "\n\n".join(f"{one.label}\n{one.text}" for one in passages)
+
+
+def stance_of(hits: Sequence[Judged]) -> Stance:
+    """Return what the best hit says of what is asked; a proposal that was turned down says that it is not so."""
+    if not hits:
+        return Stance.NONE
+    standing = standing_of(hits[0].hit.chunk.metadata)
+    turned_down = standing.status is Status.UNADOPTED and standing.written.strip().lower().startswith(_TURNED_DOWN)
+    return Stance.NEGATIVE if turned_down else Stance.SUPPORTS
+
+
+def _is_metadata(judged: Judged) -> bool:
+    """Tell whether a passage is frontmatter and nothing else."""
+    chunk = judged.hit.chunk
+    text = chunk.text.strip()
+    return chunk.lines[0] == 1 and text.startswith("---\n") and text.endswith("\n---")
+
+
+def _unseen(judged: Judged, admitted: Sequence[Passage]) -> str:
+    """Return a passage without the lines that an admitted one of its document shows."""
+    chunk = judged.hit.chunk
+    lines = chunk.text.split("\n")
+    if len(lines) != chunk.lines[1] - chunk.lines[0] + 1:
+        return chunk.text
+    shown = {
+        number
+        for one in admitted
+        if one.judged.hit.chunk.document_id == chunk.document_id and not one.cut
+        for number in range(one.judged.hit.chunk.lines[0], one.judged.hit.chunk.lines[1] + 1)
+    }
+    left = [line for number, line in enumerate(lines, chunk.lines[0]) if number not in shown]
+    return "\n".join(left) if any(line.strip() for line in left) else chunk.text
+
+
+def _fitting(admitted: Sequence[Passage], passage: Passage, budget: int, count: Count) -> Passage | None:
+    """Return the passage, whole or cut at a sentence, or None where too little of it fits."""
+
+    def fits(one: Passage) -> bool:
+        return count(render([*admitted, one])) <= budget
+
+    if fits(passage):
+        return passage
+    cut = _cut(passage, fits, sentences(passage.text), " ")
+    if cut is None and not admitted:
+        cut = _cut(passage, fits, passage.text.split(), " ")
+    if cut is None:
+        return None
+    used = count(render([*admitted, cut])) - (count(render(admitted)) if admitted else 0)
+    return cut if not admitted or used >= WORTH * budget else None
+
+
+def _cut(passage: Passage, fits: Callable[[Passage], bool], parts: Sequence[str], joint: str) -> Passage | None:
+    """Return the passage with as many of its first parts as fit."""
+    low, high = 0, len(parts) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(_shortened(passage, parts[:middle], joint)):
+            low = middle
+        else:
+            high = middle - 1
+    return _shortened(passage, parts[:low], joint) if low else None
+
+
+def _shortened(passage: Passage, parts: Sequence[str], joint: str) -> Passage:
+    return replace(passage, text=f"{joint.join(parts)} […]", cut=True)
+
+
+def _laid_out(passages: Sequence[Passage], order: Order) -> list[Passage]:
+    if order is Order.RANK:
+        return list(passages)
+    return _numbered([*passages[::2], *reversed(passages[1::2])])
+
+
+def _numbered(passages: Sequence[Passage]) -> list[Passage]:
+    return [replace(one, number=number) for number, one in enumerate(passages, 1)]

@@ -1,0 +1,104 @@
+"""The answerer that needs no model: it quotes the sentences that speak most of what is asked, and cites them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from recalld.agreement import stems
+from recalld.episodes.evidence import Evidence, Passage, Stance
+from recalld.episodes.form import Form, Scope
+from recalld.episodes.sentences import bare, sentences
+from recalld.model import Vector
+
+NAME = "extractive"
+Embed: TypeAlias = "Callable[[Sequence[str]], Awaitable[Sequence[Vector]]]"
+
+LOOKED_AT = 16
+"""Sentences that are embedded; the others have too few words of the question."""
+_WORDS = 0.5
+"""What words in common count beside the cosine."""
+_RANK = 0.12
+"""What the last passage lacks against the first."""
+_NEAR, _NEAR_LISTED = 0.93, 0.7
+"""A further sentence is quoted where it has this share of the best one's score."""
+_MOST, _MOST_LISTED = 2, 8
+_SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A sentence of a passage, by its number, and how much it speaks of the question."""
+
+    number: int
+    text: str
+    score: float
+
+
+async def extract(question: str, vector: Vector, form: Form, evidence: Evidence, embed: Embed) -> str:
+    """Return an answer made of quotes; empty where no sentence says anything.
+
+    ``vector`` is the question's; ``embed`` embeds sentences in the same space.
+    """
+    candidates = _candidates(question, evidence.passages)
+    if not candidates:
+        return ""
+    vectors = await embed([one.text for one in candidates])
+    scored = [
+        Quote(one.number, one.text, one.score * _WORDS + float(np.dot(vector, sentence)))
+        for one, sentence in zip(candidates, vectors, strict=True)
+    ]
+    chosen = _chosen(sorted(scored, key=lambda one: -one.score), form)
+    lines = [f"“{one.text}” [{one.number}]" for one in chosen]
+    said = "\n".join(f"- {line}" for line in lines) if len(lines) > 1 else lines[0]
+    return f"{_TURNED_DOWN} {said}" if evidence.stance is Stance.NEGATIVE and len(lines) == 1 else said
+
+
+_TURNED_DOWN = "The memory has this as turned down:"
+
+
+def _candidates(question: str, passages: Sequence[Passage]) -> list[Quote]:
+    """Return the sentences with most of the question's words, rarer ones counting more, each with its share."""
+    wanted = stems(question)
+    found = [
+        (passage.number, rank, bare(sentence))
+        for rank, passage in enumerate(passages)
+        for sentence in sentences(passage.text)
+        if not sentence.startswith("#") and len(bare(sentence).split()) >= _SHORTEST
+    ]
+    about = {passage.number: stems(_about(passage)) for passage in passages}
+    held = [stems(text) for _, _, text in found]
+    spread = Counter(stem for each in held for stem in each & wanted)
+    weights = {stem: math.log(1 + len(found) / (1 + spread[stem])) for stem in wanted}
+    whole = sum(weights.values()) or 1.0
+    quotes = []
+    for (number, rank, text), own in zip(found, held, strict=True):
+        share = sum(weights[stem] * (1.0 if stem in own else 0.5 * (stem in about[number])) for stem in wanted) / whole
+        quotes.append(Quote(number, text, share - _RANK * rank / max(1, len(passages) - 1)))
+    return sorted(quotes, key=lambda one: -one.score)[:LOOKED_AT]
+
+
+def _about(passage: Passage) -> str:
+    chunk = passage.judged.hit.chunk
+    return " ".join((chunk.title, *chunk.heading))
+
+
+def _chosen(ranked: Sequence[Quote], form: Form) -> list[Quote]:
+    """Return the best quotes, in the order of their passages where it is a list."""
+    listing = form.scope is Scope.SET
+    near, most = (_NEAR_LISTED, _MOST_LISTED) if listing else (_NEAR, _MOST)
+    chosen: list[Quote] = []
+    for quote in ranked:
+        if len(chosen) < most and quote.score >= near * ranked[0].score and not _said(quote, chosen):
+            chosen.append(quote)
+    return sorted(chosen, key=lambda one: one.number) if listing else chosen
+
+
+def _said(quote: Quote, chosen: Sequence[Quote]) -> bool:
+    own = stems(quote.text)
+    return any(own <= stems(other.text) for other in chosen)

@@ -1,0 +1,51 @@
+"""Passages in sentences: what an answer quotes, and where a passage that is too long is cut. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[*_`]*[A-Z0-9À-ÞА-Я一-鿿])|(?<=[。！？])")
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|cf|vs|No|Nr|Fig|Dr|Mr|Mrs|Ms|St|approx)\.|\b[A-Z]\.)$")
+_ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_RULE = re.compile(r"^\s*(?:[-=*_]{3,}|```.*|~~~.*|\|?[\s:|-]+\|?)\s*$")
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences, list items and rows of a passage in order; lines that wrap are joined."""
+    found: list[str] = []
+    for block in _blocks(text):
+        found += _split(block)
+    return found
+
+
+def _blocks(text: str) -> list[str]:
+    """Return paragraphs, each on one line; a list item, a heading and a row of a table is one of its own."""
+    blocks: list[str] = []
+    joins = False
+    for line in text.splitlines():
+        stripped = line.strip()
+        if not stripped or _RULE.match(line):
+            joins = False
+            continue
+        alone = stripped.startswith(("#", "|")) or _ITEM.match(line) is not None
+        if joins and not alone:
+            blocks[-1] += f" {stripped}"
+        else:
+            blocks.append(stripped)
+        joins = not stripped.startswith(("#", "|"))
+    return blocks
+
+
+def _split(block: str) -> list[str]:
+    parts: list[str] = []
+    for part in _END.split(block):
+        if parts and _ABBREVIATION.search(parts[-1]):
+            parts[-1] += f" {part}"
+        elif part.strip():
+            parts.append(part.strip())
+    return parts
+
+
+def bare(sentence: str) -> str:
+    """Return a sentence without the marks of a heading or a list item."""
+    return _ITEM.sub("", sentence).lstrip("#").strip()
