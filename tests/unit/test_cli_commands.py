@@ -19,7 +19,7 @@ ISSUE = {
         *("receipts", "supersede", "check", "calibrate", "lint", "preflight", "brief", "mcp"),
         *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema", "evaluate check"),
         *("evaluate import", "evaluate propose", "evaluate ablate", "evaluate embedders", "evaluate finetune"),
-        *("hook install", "hook uninstall"),
+        *("hook install", "hook uninstall", "agent install", "agent uninstall", "agent status"),
         *("learn", "mark", "audit", "prune", "consolidate", "maintain", "undo"),
         *("lessons list", "lessons accept", "lessons reject", "lessons pin", "lessons unpin"),
         *("repo add", "repo list", "repo remove"),
