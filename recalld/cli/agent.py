@@ -57,9 +57,9 @@ def install(
 
     Shows what would change in which files and asks. All else in them stays; doing it again changes nothing.
     """
-    parts = agent_kit.parts(name, _scope(project, user=user), _start(cli, name))
-    changes = agent_kit.install(parts, _read)
-    _carry_out(cli, changes, "installed", dry_run=dry_run, yes=yes, notes=_notes(name, user=user))
+    scope = _scope(project, user=user)
+    changes = agent_kit.install(agent_kit.parts(name, scope, _start(cli, name)), _read)
+    _carry_out(cli, changes, "installed", dry_run=dry_run, yes=yes, notes=_notes(name, scope))
     return 0
 
 
@@ -129,8 +129,11 @@ def _program() -> str:
     return "recall" if known is not None and Path(known).samefile(beside) else str(beside)
 
 
-def _notes(client: Client, *, user: bool) -> list[str]:
-    found = [agent_kit.NOTES.get(client, ""), agent_kit.USER_NOTES.get(client, "") if user else ""]
+def _notes(client: Client, scope: Scope) -> list[str]:
+    found = [agent_kit.NOTES.get(client, ""), agent_kit.USER_NOTES.get(client, "") if scope.user else ""]
+    shared = scope.root / ".claude/settings.json"
+    if client is Client.CLAUDE_CODE and not scope.user and hook_settings.MARK.encode() in (_read(shared) or b""):
+        found.append(f"a hook is in {shared}, too, and both speak: `recall hook uninstall` takes that one out")
     if find_spec("mcp") is None:
         found.append("the server needs the MCP SDK: pip install 'recalld[mcp]'")
     return [note for note in found if note]

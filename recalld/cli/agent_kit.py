@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -117,7 +118,7 @@ NOTES: Mapping[Client, str] = {
 }
 """What a client does not get."""
 USER_NOTES: Mapping[Client, str] = {
-    Client.CURSOR: "Cursor has no file for rules of all projects: install with --project DIR for the rules",
+    Client.CURSOR: "no rules are written for all projects: install with --project DIR for them",
 }
 
 
@@ -200,15 +201,36 @@ def _server_out(text: str) -> str | None:
 
 
 def _hooks_in(text: str | None, hook: hook_settings.Hook) -> str:
-    """Put the hook in; one that is there for all events already is left as ``recall hook install`` made it."""
+    """Put the hook in, or bring it up to date with what ``recall hook install`` was told besides."""
     settings = agent_json.read(text)
-    hook_settings.installed(settings, hook)
-    events = settings.get("hooks", {})
-    missing = [name for name in hook.groups() if not any(map(hook_settings.has_ours, events.get(name, [])))]
-    made = text
-    for event in missing:
-        made = agent_json.inserted(made, ("hooks", event, None), hook.groups()[event])
+    there = {
+        event: found for event, groups in hook_settings.events_of(settings).items() if (found := _commands(groups))
+    }
+    if there:
+        own = _own_options(next(iter(there.values()))[0])
+        hook = replace(hook, options=[*hook.options, *own], capture=bool(there.keys() & hook_settings.CAPTURED.keys()))
+    groups = hook.groups()
+    if text is not None and there == {event: _commands([group]) for event, group in groups.items()}:
+        return text
+    made = _hooks_out(text) if text is not None and there else text
+    for event, group in groups.items():
+        made = agent_json.inserted(made, ("hooks", event, None), group)
     return made or ""
+
+
+def _commands(groups: Sequence[Any]) -> list[str]:
+    """Return our commands in groups of hooks."""
+    hooks = (each for group in groups if hook_settings.has_ours(group) for each in group["hooks"])
+    return [each["command"] for each in hooks if hook_settings.is_our_command(each)]
+
+
+def _own_options(command: str) -> list[str]:
+    """Return the options of a hook's command that are not about where the daemon is."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return []
+    return [word for n, word in enumerate(words) if {word, words[n - 1]} & {"--repo", "--budget-ms"}]
 
 
 def _hooks_out(text: str) -> str | None:

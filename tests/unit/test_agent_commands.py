@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -84,6 +87,30 @@ def test_nobody_to_ask_changes_nothing(home: Path, command: str) -> None:
     assert dry.exit_code == 0
     assert f"would be {command}ed: server" in dry.output and '"recalld"' in dry.output
     assert tree(home) == before
+
+
+@pytest.mark.parametrize(("answer", "status"), [("n\n", 4), ("y\n", 0)])
+def test_a_person_is_shown_the_change_and_asked(home: Path, answer: str, status: int) -> None:
+    person, terminal = os.openpty()
+    try:
+        os.write(person, answer.encode())
+        command = [sys.executable, "-c", "from recalld.cli import recall; recall()", "agent", "install", "cursor"]
+        result = subprocess.run(command, stdin=terminal, capture_output=True, text=True, check=False, cwd=home)
+    finally:
+        os.close(person)
+        os.close(terminal)
+    assert result.returncode == status, result.stderr
+    assert '+    "recalld": {' in result.stdout
+    assert "change 2 files? [y/N]" in result.stderr
+    assert (home / ".cursor/mcp.json").exists() == (status == 0)
+    assert ("left as it was" in result.stderr) == (status == 4)
+
+
+def test_a_second_hook_in_the_shared_settings_is_told_of(home: Path) -> None:
+    assert run("recall hook install --yes").exit_code == 0
+    told = json.loads(run("recall agent install claude-code --yes --json").stdout)
+    [note] = [note for note in told["notes"] if "both speak" in note]
+    assert str(home / ".claude/settings.json") in note
 
 
 def test_json_says_what_was_done(home: Path) -> None:

@@ -141,6 +141,18 @@ def test_an_entry_of_another_install_is_brought_up_to_date_with_what_a_person_ad
     }
 
 
+@pytest.mark.parametrize("options", [(), ("--state-dir", "/elsewhere")])
+def test_a_hook_of_another_install_is_brought_up_to_date_with_its_own_options(options: tuple[str, ...]) -> None:
+    old = Hook(Path("/old/python3"), HOOK.file, (*options, "--repo", "my shop", "--budget-ms", "150"), capture=True)
+    mine = {"matcher": "Bash", "hooks": [{"type": "command", "command": "./mine.sh"}]}
+    before = {"hooks": {event: [group, mine] for event, group in old.groups().items()}}
+    new = Hook(HOOK.python, HOOK.file, ("--repo", "my shop", "--budget-ms", "150"), capture=True)
+    assert json.loads(HOOKS.put(json.dumps(before, indent=1)))["hooks"] == {
+        event: [mine, group] for event, group in new.groups().items()
+    }
+    assert state(HOOKS, lambda _: json.dumps(before).encode()) is State.OUTDATED
+
+
 def test_hooks_that_are_there_are_left_as_they_were_made() -> None:
     other = Hook(Path("/usr/bin/python3"), HOOK.file, ("--repo", "shop"), capture=True)
     groups = {event: [group] for event, group in other.groups().items()}
