@@ -1,4 +1,5 @@
-// Ask the memory from TypeScript: npm install @nats-io/transport-node && NATS_URL=... npx tsx client.ts
+// Ask the memory from TypeScript, in a package of "type": "module":
+//   npm install @nats-io/transport-node && NATS_URL=... npx tsx client.ts
 import { connect } from "@nats-io/transport-node";
 
 interface Hit {

@@ -41,7 +41,7 @@ STATUS_EXAMPLES = """
 recall agent status
 recall agent status --user --json
 """
-FOLDERS = {".claude", "skills", "recalld", ".cursor", "rules"}
+FOLDERS = {".claude", "skills", "recalld", ".codex", ".cursor", "rules"}
 """Folders that an install may have made; empty, they go with what was in them."""
 
 
@@ -72,10 +72,14 @@ def uninstall(
     yes: Yes = False,
 ) -> int:
     """Take out what the install put in, and nothing else. A guide that was edited since stays. Shows and asks."""
-    parts = agent_kit.parts(name, _scope(project, user=user), _start(cli, name))
-    changes = agent_kit.uninstall(parts, _read)
+    scope = _scope(project, user=user)
+    changes = agent_kit.uninstall(agent_kit.parts(name, scope, _start(cli, name)), _read)
     notes = [f"{change.part.path} was edited since: it stays" for change in changes if change.edited]
     _carry_out(cli, changes, "uninstalled", dry_run=dry_run, yes=yes, notes=notes)
+    if not dry_run:
+        for change in changes:
+            if change.changes and change.after is None:
+                _tidy(change.part.path.resolve().parent, scope)
     return 0
 
 
@@ -227,7 +231,13 @@ def _delete(path: Path, change: Change) -> None:
     if path.read_bytes() != change.before:
         raise RefusedError(f"{path} was saved meanwhile; it is left as it is", suggestion="try again")
     path.unlink()
-    for folder in path.parents:
-        if folder.name not in FOLDERS or any(folder.iterdir()):
+
+
+def _tidy(folder: Path, scope: Scope) -> None:
+    """Remove folders that an install may have made and that are empty now, from the innermost up."""
+    for each in (folder, *folder.parents):
+        outside = each in (scope.root.resolve(), Path.home().resolve())
+        if outside or each.name not in FOLDERS or (each.is_dir() and any(each.iterdir())):
             return
-        folder.rmdir()
+        if each.is_dir():
+            each.rmdir()

@@ -52,7 +52,6 @@ def fill(home: Path) -> None:
 @pytest.mark.parametrize("filled", [True, False], ids=["files there", "bare"])
 @pytest.mark.parametrize("user", ["", "--user"])
 def test_what_was_installed_is_taken_back(home: Path, client: str, filled: bool, user: str) -> None:
-    (home / ".codex").mkdir()
     if filled:
         fill(home)
     before = tree(home)
@@ -72,6 +71,16 @@ def test_what_was_installed_is_taken_back(home: Path, client: str, filled: bool,
     gone = run(f"recall agent uninstall {client} {user}")
     assert gone.exit_code == 0
     assert "uninstalled already" in gone.output
+
+
+def test_a_project_of_any_name_stays_though_it_is_empty_again(home: Path) -> None:
+    project = home / "skills" / "recalld"
+    project.mkdir(parents=True)
+    for client in CLIENTS:
+        assert run(f"recall agent install {client} --yes --project {project}").exit_code == 0
+    for client in CLIENTS:
+        assert run(f"recall agent uninstall {client} --yes --project {project}").exit_code == 0
+    assert tree(home) == {"skills": None, "skills/recalld": None}
 
 
 @pytest.mark.parametrize("command", ["install", "uninstall"])
