@@ -44,6 +44,9 @@ recall agent status --user --json
 FOLDERS = {".claude", "skills", "recalld", ".codex", ".cursor", "rules"}
 """Folders that an install may have made; empty, they go with what was in them."""
 
+ANY_START = Start("recall", (), hook_settings.Hook(Path(), Path()))
+"""What is taken out is found by its name, however it was started."""
+
 
 def install(
     cli: Invocation,
@@ -73,7 +76,7 @@ def uninstall(
 ) -> int:
     """Take out what the install put in, and nothing else. A guide that was edited since stays. Shows and asks."""
     scope = _scope(project, user=user)
-    changes = agent_kit.uninstall(agent_kit.parts(name, scope, _start(cli, name)), _read)
+    changes = agent_kit.uninstall(agent_kit.parts(name, scope, ANY_START), _read)
     notes = [f"{change.part.path} was edited since: it stays" for change in changes if change.edited]
     _carry_out(cli, changes, "uninstalled", dry_run=dry_run, yes=yes, notes=notes)
     if not dry_run:

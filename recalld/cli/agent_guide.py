@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from importlib.resources import files
 
 DESCRIPTION = (
     "Project memory of decisions, incidents, lessons and rules. Use it before proposing a design, a dependency or a "
@@ -17,6 +15,8 @@ _SIGNED = re.compile(r"\n<!-- recalld: by `recall agent install`, ([0-9a-f]{16})
 
 def guide() -> str:
     """Return the guide, as markdown."""
+    from importlib.resources import files
+
     return (files("recalld") / "data/agent_guide.md").read_text("utf-8")
 
 
@@ -42,4 +42,6 @@ def is_untouched(text: str) -> bool:
 
 
 def _digest(text: str) -> str:
+    import hashlib
+
     return hashlib.sha256(text.encode()).hexdigest()[:16]

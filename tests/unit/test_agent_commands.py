@@ -183,6 +183,8 @@ def test_where_the_daemon_is_stands_in_the_entry_and_a_password_does_not(home: P
     refused = run("recall agent install cursor --yes --server nats://bob:secret@host:4222")
     assert refused.exit_code == 4
     assert not (home / ".cursor").exists()
+    assert run("recall agent uninstall codex --yes --server nats://bob:secret@host:4222").exit_code == 0
+    assert not (home / ".codex").exists()
     assert run("recall agent install cursor --yes --project nowhere").exit_code == 2
     assert run("recall agent install cursor --yes --project . --user").exit_code == 2
 
