@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from recalld.cli import (
+    agent,
     ask,
     calibrate,
     check,
@@ -36,6 +37,8 @@ repo_app = typer.Typer(help="Say which directories are remembered.", no_args_is_
 app.add_typer(repo_app, name="repo")
 hook_app = typer.Typer(help="Have Claude Code ask the memory by itself.", no_args_is_help=True)
 app.add_typer(hook_app, name="hook")
+agent_app = typer.Typer(help="Wire an agent's program: server, hooks and guide.", no_args_is_help=True)
+app.add_typer(agent_app, name="agent")
 lessons_app = typer.Typer(help="See what was learned, and decide on what was proposed.", no_args_is_help=True)
 app.add_typer(lessons_app, name="lessons")
 jobs_app = typer.Typer(help="See what runs by the clock, run it now, call it off.", no_args_is_help=True)
@@ -78,6 +81,9 @@ command(repo_app, "list", examples=repos.LIST_EXAMPLES)(repos.list_)
 command(repo_app, examples=repos.REMOVE_EXAMPLES)(repos.remove)
 command(hook_app, examples=hook.INSTALL_EXAMPLES)(hook.install)
 command(hook_app, examples=hook.UNINSTALL_EXAMPLES)(hook.uninstall)
+command(agent_app, examples=agent.INSTALL_EXAMPLES)(agent.install)
+command(agent_app, examples=agent.UNINSTALL_EXAMPLES)(agent.uninstall)
+command(agent_app, examples=agent.STATUS_EXAMPLES)(agent.status)
 command(lessons_app, "list", examples=lessons.LIST_EXAMPLES)(lessons.list_)
 command(lessons_app, examples=lessons.ACCEPT_EXAMPLES)(lessons.accept)
 command(lessons_app, examples=lessons.REJECT_EXAMPLES)(lessons.reject)

@@ -77,23 +77,29 @@ def hook_file() -> Path:
     return found.absolute()
 
 
-def _options(cli: Invocation, repo: str | None, budget_ms: int | None) -> list[str]:
-    """Return what the hook has to be told, since it reads no settings file. Raises ConfigError, RefusedError."""
+def where(cli: Invocation) -> list[str]:
+    """Return the options by which the daemon is found without a settings file. Raises ConfigError, RefusedError."""
     from recalld.configuration import load
     from recalld.settings import default_state_dir
 
     settings, _ = load(cli.config, cli.flags())
-    found: list[str] = []
-    if settings.bus.servers:
-        if any("@" in server for server in settings.bus.servers):
-            raise RefusedError(
-                "a server's password would stand in the settings of Claude Code",
-                suggestion="leave it out of the URL: set RECALLD_BUS__USER and RECALLD_BUS__PASSWORD where it runs",
-            )
-        found += ["--server", ",".join(settings.bus.servers)]
-    elif settings.node.state_dir != default_state_dir():
-        found += ["--state-dir", str(settings.node.state_dir.expanduser().absolute())]
-    if settings.bus.credentials_file:
+    if not settings.bus.servers:
+        state = settings.node.state_dir
+        return [] if state == default_state_dir() else ["--state-dir", str(state.expanduser().absolute())]
+    if any("@" in server for server in settings.bus.servers):
+        raise RefusedError(
+            "a server's password would stand in the settings of the agent's program",
+            suggestion="leave it out of the URL: set RECALLD_BUS__USER and RECALLD_BUS__PASSWORD where it runs",
+        )
+    return ["--server", ",".join(settings.bus.servers)]
+
+
+def _options(cli: Invocation, repo: str | None, budget_ms: int | None) -> list[str]:
+    """Return what the hook has to be told, since it reads no settings file. Raises ConfigError, RefusedError."""
+    from recalld.configuration import load
+
+    found = where(cli)
+    if load(cli.config, cli.flags())[0].bus.credentials_file:
         raise ConfigError(
             "the hook cannot use bus.credentials_file", suggestion="give it a user and a password of its own"
         )

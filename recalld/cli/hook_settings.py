@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -21,6 +22,9 @@ CAPTURED = {"PostToolUseFailure": "Bash|mcp__.*"}
 """A PostToolUse comes after success only."""
 TIMEOUT_S = 5
 """Claude Code's own limit; the hook's is far below it."""
+
+KIND = "settings of Claude Code"
+"""What a file is meant to be, in messages."""
 
 Settings = dict[str, Any]
 
@@ -57,10 +61,10 @@ class Hook:
 def installed(settings: Settings, hook: Hook) -> Settings:
     """Return the settings with the hook, in the place of an earlier one. Raises RefusedError for no settings."""
     wanted = hook.groups()
-    events = _events(settings)
+    events = events_of(settings)
     made: dict[str, Any] = {}
     for event, groups in events.items():
-        rest = [kept for each in groups for kept in _kept(each, wanted.pop(event, None) if _is_ours(each) else None)]
+        rest = [kept for each in groups for kept in _kept(each, wanted.pop(event, None) if is_ours(each) else None)]
         if rest or not groups:
             made[event] = rest
     for event, group in wanted.items():
@@ -70,8 +74,8 @@ def installed(settings: Settings, hook: Hook) -> Settings:
 
 def uninstalled(settings: Settings) -> Settings:
     """Return the settings without the hook, and without what only it needed. Raises RefusedError."""
-    events = _events(settings)
-    if not any(_has_ours(group) for groups in events.values() for group in groups):
+    events = events_of(settings)
+    if not any(has_ours(group) for groups in events.values() for group in groups):
         return settings
     made: dict[str, Any] = {}
     for event, groups in events.items():
@@ -81,7 +85,8 @@ def uninstalled(settings: Settings) -> Settings:
     return {key: made if key == "hooks" else value for key, value in settings.items() if key != "hooks" or made}
 
 
-def _events(settings: Settings) -> Mapping[str, list[Any]]:
+def events_of(settings: Mapping[str, Any]) -> Mapping[str, list[Any]]:
+    """Return the groups of hooks of each event. Raises RefusedError where they are none."""
     events = settings.get("hooks", {})
     if not isinstance(events, dict):
         raise _refused('"hooks" is no object')
@@ -93,49 +98,51 @@ def _events(settings: Settings) -> Mapping[str, list[Any]]:
 
 def _kept(group: Any, ours: Settings | None = None) -> list[Any]:
     """Return what is left of a group of hooks, with ours replaced: nothing where it held only ours and none comes."""
-    if not _has_ours(group):
+    if not has_ours(group):
         return [group]
     if ours is not None:
         return [{**group, **ours}]
-    rest = [each for each in group["hooks"] if not _is_our_command(each)]
+    rest = [each for each in group["hooks"] if not is_our_command(each)]
     return [{**group, "hooks": rest}] if rest else []
 
 
-def _has_ours(group: Any) -> bool:
+def has_ours(group: Any) -> bool:
+    """Tell whether a group of hooks holds our hook."""
     hooks = group.get("hooks") if isinstance(group, dict) else None
-    return isinstance(hooks, list) and any(_is_our_command(each) for each in hooks)
+    return isinstance(hooks, list) and any(is_our_command(each) for each in hooks)
 
 
-def _is_ours(group: Any) -> bool:
+def is_ours(group: Any) -> bool:
     """Tell whether a group holds our hook and nothing else."""
-    return _has_ours(group) and all(_is_our_command(each) for each in group["hooks"])
+    return has_ours(group) and all(is_our_command(each) for each in group["hooks"])
 
 
-def _is_our_command(entry: Any) -> bool:
+def is_our_command(entry: Any) -> bool:
+    """Tell whether a hook is ours."""
     command = entry.get("command") if isinstance(entry, dict) else None
     return isinstance(command, str) and MARK in command.replace("\\", "/")
 
 
-def read(text: str) -> Settings:
-    """Return the settings that a file holds; an empty file holds none. Raises RefusedError."""
+def read(text: str, what: str = KIND) -> Settings:
+    """Return the settings that a file holds, ``what`` it should be; an empty file holds none. Raises RefusedError."""
     if not text.strip():
         return {}
     try:
-        settings = json.loads(text, object_pairs_hook=_once)
+        settings = json.loads(text, object_pairs_hook=partial(_once, what=what))
     except json.JSONDecodeError as error:
-        raise _refused(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+        raise _refused(f"line {error.lineno}, column {error.colno}: {error.msg}", what) from None
     except RecursionError:
-        raise _refused("it is nested too deeply") from None
+        raise _refused("it is nested too deeply", what) from None
     if not isinstance(settings, dict):
-        raise _refused("it holds no JSON object")
+        raise _refused("it holds no JSON object", what)
     return settings
 
 
-def _once(pairs: list[tuple[str, Any]]) -> Settings:
+def _once(pairs: list[tuple[str, Any]], what: str) -> Settings:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
-        raise _refused(f"{json.dumps(twice)} is there twice, and one of them would be lost")
+        raise _refused(f"{json.dumps(twice)} is there twice, and one of them would be lost", what)
     return found
 
 
@@ -150,5 +157,5 @@ def written(settings: Settings, before: str) -> str:
     return (text + end).replace("\n", "\r\n" if "\r\n" in before else "\n")
 
 
-def _refused(what: str) -> RefusedError:
-    return RefusedError(f"no settings of Claude Code: {what}", suggestion="mend the file first; it is left as it is")
+def _refused(fault: str, what: str = KIND) -> RefusedError:
+    return RefusedError(f"no {what}: {fault}", suggestion="mend the file first; it is left as it is")

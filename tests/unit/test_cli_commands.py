@@ -22,6 +22,7 @@ ISSUE = {
         *("hook install", "hook uninstall"),
         *("ask", "evidence", "sessions list", "sessions show", "sessions create", "sessions rename", "sessions delete"),
         *("episodes list", "episodes show", "episodes mark", "episodes forget"),
+        *("hook install", "hook uninstall", "agent install", "agent uninstall", "agent status"),
         *("learn", "mark", "audit", "prune", "consolidate", "maintain", "undo"),
         *("lessons list", "lessons accept", "lessons reject", "lessons pin", "lessons unpin"),
         *("repo add", "repo list", "repo remove"),

@@ -13,7 +13,7 @@ from recalld.configuration import load
 from tests.support.commands import is_known
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "systemd/README.md", "docs/mcp.md")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "systemd/README.md", "docs/mcp.md", "docs/agents.md")
 
 
 def blocks(document: str, language: str) -> list[str]:
