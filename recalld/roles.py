@@ -14,6 +14,7 @@ from anyio.abc import TaskStatus
 from recalld import __version__
 from recalld.bus import internal, wire
 from recalld.bus.calls import call
+from recalld.bus.content import ContentStore
 from recalld.bus.events import EventHistory, follow
 from recalld.bus.files import FileClient, FileServer
 from recalld.bus.ingest import IngestConsumer, IngestPublisher
@@ -42,6 +43,7 @@ from recalld.serve.jobs import JobVerbs
 from recalld.serve.learn import LearnVerb
 from recalld.serve.lessons import LessonVerbs
 from recalld.serve.preflight import PreflightVerbs
+from recalld.serve.put import PutVerbs
 from recalld.serve.receipts import ReceiptVerbs
 from recalld.serve.repos import RepoVerbs
 from recalld.serve.rulebook import Rulebook
@@ -196,6 +198,7 @@ class ServeRole:
         add("jobs.run", wire.JobsRunRequest, wire.JobRunReply, jobs.run)
         add("jobs.cancel", wire.JobsCancelRequest, wire.JobRunReply, jobs.cancel)
         self._add_lessons(documents)
+        self._add_put()
         add("stats", wire.StatsRequest, wire.StatsReply, status.stats)
         add("health", wire.HealthRequest, wire.HealthReply, status.health)
 
@@ -213,6 +216,16 @@ class ServeRole:
         add("consolidate", wire.ConsolidateRequest, wire.ConsolidateReply, tending.consolidate)
         add("maintain", wire.MaintainRequest, wire.MaintainReply, tending.maintain)
         add("undo", wire.UndoRequest, wire.UndoReply, tending.runs.undo)
+
+    def _add_put(self) -> None:
+        """Add the verbs by which documents come in."""
+        node, add = self._node, self._service.add
+        content = ContentStore(node.foundation.connection)
+        put = PutVerbs(node.store, files_of(node), content, lambda: node.settings.put, now)
+        add("put", wire.PutRequest, wire.PutReply, put.put)
+        add("put.part", wire.PutPartRequest, wire.PutPartReply, put.part)
+        add("documents", wire.DocumentsRequest, wire.DocumentsReply, put.documents)
+        add("documents.remove", wire.DocumentsRemoveRequest, wire.DocumentsRemoveReply, put.remove)
 
 
 class WatchRole:

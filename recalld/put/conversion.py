@@ -19,6 +19,7 @@ from recalld.errors import BrokenDocumentError, DeadlineError, DependencyError, 
 from recalld.ingest.decode import decode
 from recalld.ingest.parse import read
 from recalld.ingest.report import Reporter
+from recalld.ingest.written import one_line
 from recalld.put.converted import Converted, Job
 from recalld.put.media import Media
 from recalld.put.sandbox import KINDS
@@ -150,4 +151,4 @@ def _understood(answer: bytes, status: int, job: Job) -> Converted:
 
 def _named(error: dict[str, str], job: Job) -> RecalldError:
     kind = KINDS.get(error["code"], BrokenDocumentError)
-    return kind(f"{job.name}: {error['message']}", suggestion=error["suggestion"])
+    return kind(f"{job.name}: {one_line(error['message'])}", suggestion=error["suggestion"])

@@ -30,6 +30,13 @@ def place(stem: str, suffix: str, number: int = 1) -> str:
     return f"{FOLDER}/{stem}{f'-{number}' if number > 1 else ''}{suffix}"
 
 
+def title_from(source: str) -> str:
+    """Return what a document is called that has no title: its file's name, the end of its URL, what stdin was named."""
+    scheme, _, rest = source.partition(":")
+    path = rest.partition("?")[0] if scheme in ("http", "https") else rest
+    return unquote(path).rstrip("/").rpartition("/")[2] or source
+
+
 def _telling(source: str) -> str:
     """Return the part of a source that a person would name it by."""
     scheme, _, rest = source.partition(":")

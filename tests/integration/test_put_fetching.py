@@ -113,7 +113,7 @@ async def nothing(stream: SocketStream) -> None:
         (redirect("file:///etc/passwd"), RefusedError, "only http, https"),
         (redirect("http://me:secret@127.0.0.1/"), RefusedError, "credentials"),
         (redirect("http://[::1"), FetchError, "cannot be fetched from"),
-        (redirect("http:///nowhere"), FetchError, "what is no URL"),
+        (redirect("/a\\\\b"), FetchError, "what is no URL"),
     ],
 )
 async def test_bad_answers_are_named(

@@ -23,6 +23,7 @@ ISSUE = {
         *("learn", "mark", "audit", "prune", "consolidate", "maintain", "undo"),
         *("lessons list", "lessons accept", "lessons reject", "lessons pin", "lessons unpin"),
         *("repo add", "repo list", "repo remove"),
+        *("put", "documents list", "documents remove"),
         *("jobs list", "jobs run", "jobs cancel"),
     },
 }

@@ -17,6 +17,7 @@ import httpx
 
 from recalld import __version__
 from recalld.errors import DeadlineError, FetchError, RefusedError, TooLargeError, UsageError
+from recalld.ingest.written import one_line
 from recalld.put.addresses import refusal
 from recalld.put.converted import Fetched
 from recalld.put.urls import Target, target_of
@@ -133,5 +134,5 @@ async def _fetched(target: Target, response: httpx.Response, most: int) -> Fetch
     said = response.headers.get("content-type", "")
     charset = _CHARSET.search(said)
     content = await body_of(response.aiter_raw(), response.headers.get("content-encoding", ""), most)
-    media_type = said.partition(";")[0].strip().casefold()
+    media_type = one_line(said.partition(";")[0]).casefold()
     return Fetched(target.url, media_type, charset[1] if charset else "", content)

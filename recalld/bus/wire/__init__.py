@@ -65,6 +65,17 @@ from recalld.bus.wire.preflight import (
     PreflightReply,
     PreflightRequest,
 )
+from recalld.bus.wire.put import (
+    DocumentsRemoveReply,
+    DocumentsRemoveRequest,
+    DocumentsReply,
+    DocumentsRequest,
+    DocumentView,
+    PutPartReply,
+    PutPartRequest,
+    PutReply,
+    PutRequest,
+)
 from recalld.bus.wire.receipts import CitationView, ReceiptsReply, ReceiptsRequest, ReceiptView
 from recalld.bus.wire.repos import (
     ReindexReply,
@@ -120,6 +131,11 @@ __all__ = [
     "ConsolidateRequest",
     "DeltaReply",
     "DeltaRequest",
+    "DocumentView",
+    "DocumentsRemoveReply",
+    "DocumentsRemoveRequest",
+    "DocumentsReply",
+    "DocumentsRequest",
     "EdgeView",
     "ErrorBody",
     "ErrorReply",
@@ -164,6 +180,10 @@ __all__ = [
     "PruneReply",
     "PruneRequest",
     "PruneView",
+    "PutPartReply",
+    "PutPartRequest",
+    "PutReply",
+    "PutRequest",
     "ReceiptView",
     "ReceiptsReply",
     "ReceiptsRequest",
