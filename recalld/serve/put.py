@@ -13,7 +13,7 @@ import anyio
 from anyio import to_thread
 
 from recalld.bus import wire
-from recalld.errors import NotFoundError, RefusedError, TooLargeError, UsageError
+from recalld.errors import BusyError, NotFoundError, RefusedError, TooLargeError, UsageError
 from recalld.ingest.written import one_line
 from recalld.lint.secrets import secrets
 from recalld.model import Repo
@@ -32,6 +32,8 @@ from recalld.store.puts import StoredPut
 
 AT_ONCE = 2
 """Documents that are fetched and converted at once; each may take ``put.max_memory_bytes``."""
+WAITING = 6
+"""Documents that wait for that; more are refused as busy, so that searches always find a request free."""
 PAGE = 20
 """Documents whose texts are looked at in one go."""
 
@@ -68,12 +70,16 @@ class PutVerbs:
         """Fetch or take, convert and write a document.
 
         Raises RefusedError for a repo that is read-only, a secret, a URL that must not be fetched and a file that a
-        person edited, UsageError, NotFoundError, DocumentError, FetchError, TooLargeError, DeadlineError, ConfigError
-        where an extra is not installed, UnreachableError.
+        person edited, UsageError, NotFoundError, DocumentError, FetchError, TooLargeError, DeadlineError, BusyError,
+        ConfigError where an extra is not installed, UnreachableError.
         """
         try:
             repo = await self.files.writable(agent, request.repo)
             source = _source(request, self.limits())
+            if self._room.statistics().tasks_waiting >= WAITING:
+                raise BusyError(
+                    f"{AT_ONCE + WAITING} documents are being put in", suggestion="put it in a moment later"
+                )
             async with self._room:
                 return await self._put(agent, repo, source, request)
         finally:

@@ -11,12 +11,15 @@ from contextlib import AsyncExitStack
 from hashlib import sha256
 from pathlib import Path
 
+import anyio
 import pytest
 from anyio import to_thread
+from anyio.abc import SocketStream
 
 from recalld.bus import wire
 from recalld.bus.client import RecallClient
 from recalld.errors import (
+    BusyError,
     EncryptedError,
     FetchError,
     NoTextError,
@@ -27,6 +30,7 @@ from recalld.errors import (
     UnsupportedTypeError,
     UsageError,
 )
+from recalld.serve.put import AT_ONCE, WAITING
 from recalld.watch.changing import READ_BYTES
 from tests.support.commands import run_recall
 from tests.support.daemon import Daemon, running
@@ -109,6 +113,8 @@ async def test_text_markdown_pdf_and_stdin_are_put_and_found(
         "when does the harbour office close?": "documents/office-hours.txt",
     }.items():
         assert path in await found(client, query)
+    linted = await run_recall(daemon, "lint", str(memory))
+    assert linted.returncode == 0, linted.stdout
     manual = await client.get("documents/manual.md")
     assert (manual.title, manual.kind, manual.metadata["pages"]) == ("Gangway manual", "document", 2)
     assert "## Page 2" in manual.text
@@ -266,6 +272,33 @@ async def test_what_is_refused(daemon: Daemon, client: RecallClient, memory: Pat
     assert (await run_recall(daemon, "put", "/nonesuch.txt")).returncode == 1
     assert (await run_recall(daemon, "put", str(memory))).returncode == 2
     assert (await run_recall(daemon, "put", "-")).returncode == 2
+
+
+async def test_puts_that_hang_are_bounded_and_searches_go_on(
+    client: RecallClient, memory: Path, web: WebServer
+) -> None:
+    async def never(stream: SocketStream) -> None:
+        await closed.wait()
+
+    closed, busy, failed = anyio.Event(), anyio.Event(), list[str]()
+    web.answers["/slow"] = never
+
+    async def put() -> None:
+        try:
+            await client.put(f"{web.url}/slow", repo=memory.name)
+        except BusyError:
+            busy.set()
+        except FetchError as error:
+            failed.append(error.code)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(AT_ONCE + WAITING + 1):
+            group.start_soon(put)
+        with anyio.fail_after(10):
+            await busy.wait()
+        assert "decisions/0001-tea.md" in await found(client, "when is tea served?")
+        closed.set()
+    assert len(failed) == AT_ONCE + WAITING
 
 
 async def test_repos_that_are_read_only_or_not_to_be_seen(client: RecallClient, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+import psutil
 import pytest
 
 from recalld.errors import (
@@ -76,6 +77,7 @@ async def test_time_is_limited() -> None:
     slow = pdf(["a line of text\n" * 50] * 900)
     with pytest.raises(DeadlineError, match="longer than 1 s"):
         await read(Media.PDF, slow, max_seconds=1)
+    assert not [child for child in psutil.Process().children() if "recalld.put.sandbox" in child.cmdline()]
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="no limit of the address space there")

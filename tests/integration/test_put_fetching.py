@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,7 +16,7 @@ from recalld.errors import DeadlineError, FetchError, RecalldError, RefusedError
 from recalld.put.converted import Fetched
 from recalld.settings import PutSettings
 from recalld_plugins.web.fetch import fetch
-from tests.support.web import WebServer, answer, redirect, web_server
+from tests.support.web import WebServer, answer, certificate_for, redirect, web_server
 
 
 @pytest.fixture
@@ -194,3 +196,22 @@ async def test_an_address_that_is_down_gives_way_to_the_next(web: WebServer) -> 
     resolve = names(two=("127.0.0.9", "127.0.0.1"))
     found = await fetch(f"http://two.example:{web.port}/", PutSettings(allow_private=True), resolve)
     assert found.content == b"up"
+
+
+async def test_tls_is_spoken_to_the_name_and_not_to_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pem = certificate_for("wiki.example", tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(pem)
+    asked_for: list[str] = []
+    context.sni_callback = lambda connection, name, own: asked_for.append(name)
+    monkeypatch.setattr("certifi.where", lambda: str(pem))
+    resolve = names(wiki=("127.0.0.1",), other=("127.0.0.1",))
+    async with web_server(context) as server:
+        server.answers["/"] = answer(b"behind TLS")
+        found = await fetch(f"https://wiki.example:{server.port}/", PutSettings(allow_private=True), resolve)
+        assert found.content == b"behind TLS"
+        assert asked_for == ["wiki.example"] and f"Host: wiki.example:{server.port}" in server.asked[0]
+        with pytest.raises(FetchError, match="CERTIFICATE_VERIFY_FAILED"):
+            await fetch(f"https://other.example:{server.port}/", PutSettings(allow_private=True), resolve)

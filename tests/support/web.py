@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
+from anyio.streams.tls import TLSListener
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 Answer = bytes | Callable[[SocketStream], Awaitable[None]]
 
@@ -40,8 +48,8 @@ class WebServer:
         return f"http://127.0.0.1:{self.port}"
 
     async def serve(self, stream: SocketStream) -> None:
-        async with stream:
-            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            async with stream:
                 head = b""
                 while b"\r\n\r\n" not in head:
                     head += await stream.receive()
@@ -51,11 +59,37 @@ class WebServer:
 
 
 @asynccontextmanager
-async def web_server() -> AsyncIterator[WebServer]:
+async def web_server(tls: ssl.SSLContext | None = None) -> AsyncIterator[WebServer]:
     """Run a server until the block ends."""
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1", family=socket.AF_INET)
     async with listener, anyio.create_task_group() as group:
         server = WebServer(listener.extra(SocketAttribute.local_port))
-        group.start_soon(listener.serve, server.serve)
+        group.start_soon(
+            (TLSListener(listener, tls, standard_compatible=False) if tls else listener).serve, server.serve
+        )
         yield server
         group.cancel_scope.cancel()
+
+
+def certificate_for(host: str, directory: Path) -> Path:
+    """Make a key and a certificate for a host, signed by itself; return the file that holds both."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path = directory / f"{host}.pem"
+    path.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    return path
