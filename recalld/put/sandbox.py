@@ -21,7 +21,10 @@ OPEN_FILES = 128
 
 
 def restrict(memory_bytes: int, seconds: int) -> None:
-    """Set the limits, for good. A system that has no such limit (macOS and address space) goes without it."""
+    """Set the limits, for good. A system that has no such limit (macOS and address space) goes without it.
+
+    The signal of spent processor time, which tells its reason, comes a second before the one that only kills.
+    """
     limits = {
         resource.RLIMIT_CPU: seconds,
         resource.RLIMIT_FSIZE: 0,
@@ -32,7 +35,8 @@ def restrict(memory_bytes: int, seconds: int) -> None:
     for which, wanted in limits.items():
         _, hard = resource.getrlimit(which)
         bound = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(which, (bound, bound))
+        last = bound + 1 if which == resource.RLIMIT_CPU and bound == wanted else bound
+        resource.setrlimit(which, (bound, last if hard == resource.RLIM_INFINITY else min(last, hard)))
 
 
 def convert(options: dict[str, Any], document: BinaryIO) -> dict[str, Any]:

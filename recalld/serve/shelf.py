@@ -9,7 +9,7 @@ from typing import Literal
 from anyio import to_thread
 
 from recalld.bus import wire
-from recalld.errors import NotFoundError, RefusedError
+from recalld.errors import NotFoundError, RecalldError, RefusedError
 from recalld.model import DocumentState, Repo
 from recalld.put.document import PutDocument, read_put, render
 from recalld.put.naming import place
@@ -135,8 +135,11 @@ class Shelf:
             )
 
     async def _notes(self, repo: Repo, path: str) -> tuple[str, ...]:
-        """Say so where a file will not be indexed, whatever is in it."""
-        report = await self.files.scan(repo, wire.ReindexRequest(repo=repo.name, path=path))
+        """Say so where a file will not be indexed, or not now. It stands already: that is no error any more."""
+        try:
+            report = await self.files.scan(repo, wire.ReindexRequest(repo=repo.name, path=path))
+        except RecalldError as error:
+            return (f"it is indexed when its node gets to it: {error.message}",)
         return ("the repo's rules leave this file out: it is not indexed",) if report.excluded else ()
 
     def _remember(self, repo: Repo, source: str, path: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 import time
 from typing import Any
@@ -23,6 +25,7 @@ from recalld.put.converted import Converted, Job
 from recalld.put.media import Media
 from recalld.put.plugins import CONVERTERS, plugin
 from recalld.settings import PutSettings
+from tests.support.directories import short_directory
 from tests.support.pdfs import encrypted, pdf, stream_bomb
 
 MANUAL = pdf(["The crane at berth 4\ncarries nine tons.", "", "# Never lift\n- in a storm"], "Crane (manual)")
@@ -133,3 +136,32 @@ def test_a_plugin_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ConfigError, match="pypdf") as caught:
         plugin(CONVERTERS, "pdf")
     assert "recalld[pdf]" in caught.value.suggestion
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="no limit of the address space there")
+def test_the_process_that_converts_cannot_write_or_take_more_than_its_share() -> None:
+    """What a converter that was taken over could do: the limits hold for it, too."""
+    program = """
+import sys
+from recalld.put.sandbox import restrict
+restrict(300_000_000, 1)
+tried = {"memory": lambda: bytearray(400_000_000), "write": lambda: open(sys.argv[1], "wb", buffering=0).write(b"x")}
+for name, attempt in tried.items():
+    try:
+        attempt()
+        print(name, "done")
+    except (MemoryError, OSError) as error:
+        print(name, type(error).__name__)
+sys.stdout.flush()
+while True:
+    pass
+"""
+    with short_directory() as directory:
+        ended = subprocess.run(
+            [sys.executable, "-c", f"import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n{program}",
+             str(directory / "written")],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (directory / "written").stat().st_size == 0
+    assert ended.stdout.split("\n")[:2] == ["memory MemoryError", "write OSError"]
+    assert ended.returncode == -signal.SIGXCPU
