@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
 from pypdf import PdfReader
 from pypdf.errors import DependencyError, LimitReachedError, PyPdfError
@@ -14,6 +18,11 @@ from recalld.put.converted import Converted, Job
 _STRUCTURE = re.compile(r"^(\s{0,3})([#>|+*~`=-]|\d{1,9}[.)](?=\s|$))", re.MULTILINE)
 _HYPHEN = re.compile(r"(?<=[a-z\u00df-\u00ff])-\n(?=[a-z\u00df-\u00ff])")
 _INDENT = re.compile(r"^[ \t]{4,}", re.MULTILINE)
+
+
+END, END_WITHIN = b"%%EOF", 65_536
+"""How a PDF ends, and in how many of its last bytes that must stand: mail programs and servers append to files."""
+_DAMAGED = "the PDF is not in order: parts of its text may be missing"
 
 
 def convert(content: bytes, job: Job) -> Converted:
@@ -31,6 +40,15 @@ def convert(content: bytes, job: Job) -> Converted:
 
 
 def _converted(content: bytes, job: Job) -> Converted:
+    if END not in content[-END_WITHIN:]:
+        raise BrokenDocumentError("the PDF is cut off: its end is missing", suggestion="fetch it, or copy it, anew")
+    complaints = _Complaints()
+    with complaints.heard():
+        found = _read(content, job)
+    return replace(found, notes=(*found.notes, _DAMAGED)) if complaints.any else found
+
+
+def _read(content: bytes, job: Job) -> Converted:
     reader = PdfReader(io.BytesIO(content))
     _open(reader)
     pages = len(reader.pages)
@@ -68,3 +86,25 @@ def _plain(text: str) -> str:
     """Return a page's lines so that markdown reads none of them as structure; words cut at a line's end are whole."""
     whole = _INDENT.sub("   ", _HYPHEN.sub("", text.strip()))
     return _STRUCTURE.sub(r"\1\\\2", whole) if whole else ""
+
+
+class _Complaints(logging.Handler):
+    """Hears what pypdf says of a PDF that it repairs, and of objects that it cannot read."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.any = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note that there was something."""
+        self.any = True
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Listen while the block lasts."""
+        logger = logging.getLogger("pypdf")
+        logger.addHandler(self)
+        try:
+            yield
+        finally:
+            logger.removeHandler(self)

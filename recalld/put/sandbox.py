@@ -6,7 +6,6 @@ It limits itself before it loads a converter: address space, processor time, no 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import resource
 import sys
@@ -71,7 +70,6 @@ def main() -> None:
     answer = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
-    logging.disable()
     restrict(options["memory_bytes"], options["seconds"])
     with answer:
         answer.write(json.dumps(convert(options, sys.stdin.buffer)).encode())

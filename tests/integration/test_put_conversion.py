@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from typing import Any
 
 import psutil
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from recalld.errors import (
     BrokenDocumentError,
@@ -20,6 +24,7 @@ from recalld.errors import (
     RecalldError,
     TooLargeError,
 )
+from recalld.put import sandbox
 from recalld.put.conversion import convert
 from recalld.put.converted import Converted, Job
 from recalld.put.media import Media
@@ -32,9 +37,9 @@ MANUAL = pdf(["The crane at berth 4\ncarries nine tons.", "", "# Never lift\n- i
 
 
 async def read(media: Media, content: bytes, charset: str = "", **limits: Any) -> Converted:
-    settings = PutSettings(**limits)
-    job = Job("the document", "https://example.org/a/", charset, settings.max_pages, settings.max_text_bytes)
-    return await convert(media, content, job, settings)
+    allowed = PutSettings(**limits)
+    job = Job("the document", "https://example.org/a/", charset, allowed.max_pages, allowed.max_text_bytes)
+    return await convert(media, content, job, allowed)
 
 
 async def test_a_pdf_has_its_title_its_pages_and_its_text() -> None:
@@ -57,16 +62,23 @@ async def test_a_pdf_that_everybody_may_read_is_read_and_a_locked_one_is_not() -
         (pdf(["", ""]), {}, NoTextError, "pictures"),
         (pdf(["page"] * 12), {"max_pages": 10}, TooLargeError, "12 pages, 10 are allowed"),
         (pdf(["word " * 60] * 9), {"max_text_bytes": 1_024}, TooLargeError, "too much text"),
-        (b"%PDF-1.7\nnothing of the sort", {}, BrokenDocumentError, "damaged or cut off"),
-        (MANUAL[:40], {}, BrokenDocumentError, "damaged or cut off"),
+        (b"%PDF-1.7\nnothing of the sort\n%%EOF", {}, BrokenDocumentError, "damaged or cut off"),
+        (MANUAL[:-9], {}, BrokenDocumentError, "its end is missing"),
+        (MANUAL[: len(MANUAL) // 2], {}, BrokenDocumentError, "its end is missing"),
     ],
-    ids=["scanned", "pages", "text", "broken", "cut off"],
+    ids=["scanned", "pages", "text", "broken", "cut off", "cut in half"],
 )
 async def test_what_is_wrong_with_a_pdf_is_named(
     content: bytes, limits: dict[str, Any], error: type[RecalldError], says: str
 ) -> None:
     with pytest.raises(error, match=says):
         await read(Media.PDF, content, **limits)
+
+
+async def test_a_pdf_that_had_to_be_repaired_says_so() -> None:
+    repaired = await read(Media.PDF, MANUAL.replace(b"startxref\n", b"startxref\n9"))
+    assert "nine tons" in repaired.text
+    assert "the PDF is not in order: parts of its text may be missing" in repaired.notes
 
 
 async def test_a_stream_that_bursts_ends_in_an_error_and_within_the_limits() -> None:
@@ -136,6 +148,8 @@ def test_a_plugin_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ConfigError, match="pypdf") as caught:
         plugin(CONVERTERS, "pdf")
     assert "recalld[pdf]" in caught.value.suggestion
+    answer = sandbox.convert({"converter": "pdf", "job": asdict(Job("x"))}, io.BytesIO(MANUAL))
+    assert answer["error"]["code"] == ConfigError.code and ConfigError.code in sandbox.KINDS
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="no limit of the address space there")
@@ -165,3 +179,24 @@ while True:
         assert (directory / "written").stat().st_size == 0
     assert ended.stdout.split("\n")[:2] == ["memory MemoryError", "write OSError"]
     assert ended.returncode == -signal.SIGXCPU
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_a_pdf_with_damage_anywhere_is_text_or_a_named_error(data: st.DataObject) -> None:
+    content = bytearray(MANUAL[: data.draw(st.integers(10, len(MANUAL)))])
+    for _ in range(data.draw(st.integers(0, 8))):
+        content[data.draw(st.integers(9, len(content) - 1))] = data.draw(st.integers(0, 255))
+    assert named("pdf", bytes(content))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.binary() | st.text().map(lambda text: f"<html><meta charset={text!r}><p>{text}".encode()))
+def test_any_bytes_as_a_page_are_text_or_a_named_error(content: bytes) -> None:
+    assert named("html", content)
+
+
+def named(converter: str, content: bytes) -> bool:
+    """Tell whether what a sandbox answers is text, or an error that the parent knows."""
+    answer = sandbox.convert({"converter": converter, "job": asdict(Job("x"))}, io.BytesIO(content))
+    return bool(answer["text"].strip()) if "text" in answer else answer["error"]["code"] in sandbox.KINDS
