@@ -74,6 +74,42 @@ class TooLargeError(RecalldError):
     exit_status = 2
 
 
+class DocumentError(RecalldError):
+    """A document cannot be put in as it is."""
+
+    code = "document"
+
+
+class EncryptedError(DocumentError):
+    """The document can only be read with a password."""
+
+    code = "encrypted"
+
+
+class BrokenDocumentError(DocumentError):
+    """The document is damaged, cut off, or not of the kind that it is said to be."""
+
+    code = "broken_document"
+
+
+class NoTextError(DocumentError):
+    """There is no text in the document: it is empty, or it is pictures."""
+
+    code = "no_text"
+
+
+class UnsupportedTypeError(DocumentError):
+    """There is no reader for documents of this type."""
+
+    code = "unsupported_type"
+
+
+class FetchError(RecalldError):
+    """A URL did not give a document: nobody answers, the answer is an error, or it breaks off."""
+
+    code = "fetch"
+
+
 class BusyError(RecalldError):
     """As many requests as allowed are already in flight."""
 

@@ -16,6 +16,7 @@ from recalld import __version__
 from recalld.answers import Answers
 from recalld.bus import internal, wire
 from recalld.bus.calls import call
+from recalld.bus.content import ContentStore
 from recalld.bus.events import EventHistory, follow
 from recalld.bus.files import FileClient, FileServer
 from recalld.bus.ingest import IngestConsumer, IngestPublisher
@@ -48,6 +49,7 @@ from recalld.serve.jobs import JobVerbs
 from recalld.serve.learn import LearnVerb
 from recalld.serve.lessons import LessonVerbs
 from recalld.serve.preflight import PreflightVerbs
+from recalld.serve.put import PutVerbs
 from recalld.serve.receipts import ReceiptVerbs
 from recalld.serve.repos import RepoVerbs
 from recalld.serve.rulebook import Rulebook
@@ -203,6 +205,7 @@ class ServeRole:
         add("jobs.cancel", wire.JobsCancelRequest, wire.JobRunReply, jobs.cancel)
         self._add_lessons(documents)
         self._add_answers(freshness, ingest)
+        self._add_put()
         add("stats", wire.StatsRequest, wire.StatsReply, status.stats)
         add("health", wire.HealthRequest, wire.HealthReply, status.health)
 
@@ -255,6 +258,16 @@ class ServeRole:
         add("consolidate", wire.ConsolidateRequest, wire.ConsolidateReply, tending.consolidate)
         add("maintain", wire.MaintainRequest, wire.MaintainReply, tending.maintain)
         add("undo", wire.UndoRequest, wire.UndoReply, tending.runs.undo)
+
+    def _add_put(self) -> None:
+        """Add the verbs by which documents come in."""
+        node, add = self._node, self._service.add
+        content = ContentStore(node.foundation.connection)
+        put = PutVerbs(node.store, files_of(node), content, lambda: node.settings.put, now)
+        add("put", wire.PutRequest, wire.PutReply, put.put)
+        add("put.part", wire.PutPartRequest, wire.PutPartReply, put.part)
+        add("documents", wire.DocumentsRequest, wire.DocumentsReply, put.documents)
+        add("documents.remove", wire.DocumentsRemoveRequest, wire.DocumentsRemoveReply, put.remove)
 
 
 class WatchRole:

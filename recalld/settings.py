@@ -350,6 +350,34 @@ class AskSettings(Section):
     """How long a node may take to say whether files are as they were (ms)."""
 
 
+class PutSettings(Section):
+    """What may be put in as documents, and what that may cost. See docs/put.md."""
+
+    max_bytes: Annotated[int, Field(ge=1_024, le=67_108_864)] = 20_971_520
+    """A larger file or page is refused; what is packed counts unpacked, too (bytes)."""
+    max_text_bytes: Annotated[int, Field(ge=1_024, le=8_388_608)] = 4_194_304
+    """A document with more text is refused (bytes)."""
+    max_pages: Annotated[int, Field(ge=1)] = 1_000
+    """A PDF with more pages is refused."""
+    max_seconds: Annotated[float, Field(ge=1, le=280)] = 60.0
+    """Fetching may take so long, and so may converting (seconds)."""
+    max_memory_bytes: Annotated[int, Field(ge=268_435_456)] = 1_073_741_824
+    """The address space of a process that converts (bytes)."""
+    max_redirects: Annotated[int, Field(ge=0, le=20)] = 5
+    """A URL may lead on so often."""
+    schemes: Words = ("http", "https")
+    """The schemes of URLs that are fetched: http, https."""
+    allow_private: bool = False
+    """Fetch from addresses that are not public, too: loopback, private and local networks."""
+
+    @field_validator("schemes")
+    @classmethod
+    def _known_schemes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not set(value) <= {"http", "https"}:
+            raise ValueError("only http and https can be fetched")
+        return value
+
+
 class ScheduleSettings(Section):
     """What runs by the clock: crontabs in UTC or intervals ("every 6h"); empty: never. See docs/jobs.md."""
 
@@ -425,6 +453,7 @@ class Settings(BaseSettings):
     lessons: LessonSettings = Field(default_factory=LessonSettings)
     ask: AskSettings = Field(default_factory=AskSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)
+    put: PutSettings = Field(default_factory=PutSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     repos: Annotated[tuple[RepoSettings, ...], BeforeValidator(_table)] = ()
 

@@ -238,6 +238,26 @@ class RecallClient:
         body = _of(wire.UndoRequest, request, "run", fields)
         return await self._ask("undo", body, wire.UndoReply, LONG_DEADLINE_S, repeatable=False)
 
+    async def put(self, request: wire.PutRequest | str | None = None, **fields: Any) -> wire.PutReply:
+        """Put a document in: a URL, or bytes that fit into a request or were handed over before (:meth:`put_part`)."""
+        body = _of(wire.PutRequest, request, "source", fields)
+        return await self._ask("put", body, wire.PutReply, LONG_DEADLINE_S, repeatable=False)
+
+    async def put_part(self, request: wire.PutPartRequest | None = None, **fields: Any) -> wire.PutPartReply:
+        """Hand over a part of a document's bytes."""
+        return await self._ask("put.part", _of(wire.PutPartRequest, request, "", fields), wire.PutPartReply)
+
+    async def documents(self, request: wire.DocumentsRequest | None = None, **fields: Any) -> wire.DocumentsReply:
+        """List the documents that were put in."""
+        return await self._ask("documents", _of(wire.DocumentsRequest, request, "", fields), wire.DocumentsReply)
+
+    async def documents_remove(
+        self, request: wire.DocumentsRemoveRequest | str | None = None, **fields: Any
+    ) -> wire.DocumentsRemoveReply:
+        """Remove a put document's file."""
+        body = _of(wire.DocumentsRemoveRequest, request, "ref", fields)
+        return await self._ask("documents.remove", body, wire.DocumentsRemoveReply, repeatable=False)
+
     async def events(self, request: wire.EventsRequest | None = None, **fields: Any) -> wire.EventsReply:
         """Read the event history."""
         return await self._ask("events", _of(wire.EventsRequest, request, "", fields), wire.EventsReply)

@@ -86,15 +86,17 @@ class CreateReply(Reply):
 class FileChange(BaseModel):
     """A step of a :class:`ChangeRequest`: ``content`` for create and replace, ``to`` for move.
 
-    ``expected`` is the sha256 of what stands at ``path`` now, for replace and move.
+    ``expected`` is the sha256 of what stands at ``path`` now, for all but create. ``object`` names content in the
+    object store that is too big to stand inline.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
-    action: Literal["create", "replace", "move"]
+    action: Literal["create", "replace", "move", "remove"]
     path: Annotated[str, Field(min_length=1, max_length=4_096)]
     to: Annotated[str, Field(max_length=4_096)] = ""
     expected: str = ""
     content: Annotated[bytes, Field(max_length=524_288)] = b""
+    object: str = ""
 
 
 class ChangeRequest(Request):
@@ -111,10 +113,11 @@ class ChangeReply(Reply):
 
 
 class ReadRequest(Request):
-    """A serving node asks for the bytes of files in a repo."""
+    """A serving node asks for the bytes of files in a repo; ``large`` ones come through the object store."""
 
     repo: str
     paths: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=4_096)], ...], Field(max_length=1_000)]
+    large: bool = False
 
 
 class HashesRequest(ReadRequest):
@@ -128,8 +131,12 @@ class HashesReply(Reply):
 
 
 class ReadReply(Reply):
-    """The content of each plain file that is there and fits; some at a time: ``read`` counts the paths looked at."""
+    """The content of each plain file that is there and fits; some at a time: ``read`` counts the paths looked at.
+
+    ``objects`` names content in the object store that is too big to stand in ``files``; who asked for it deletes it.
+    """
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
     files: dict[str, bytes]
     read: int
+    objects: dict[str, str] = Field(default_factory=dict)

@@ -19,6 +19,7 @@ from recalld.cli import (
     lint,
     mcp,
     preflight,
+    put,
     questions,
     receipts,
     reindex,
@@ -41,6 +42,8 @@ agent_app = typer.Typer(help="Wire an agent's program: server, hooks and guide."
 app.add_typer(agent_app, name="agent")
 lessons_app = typer.Typer(help="See what was learned, and decide on what was proposed.", no_args_is_help=True)
 app.add_typer(lessons_app, name="lessons")
+documents_app = typer.Typer(help="See what was put in, and take it out.", no_args_is_help=True)
+app.add_typer(documents_app, name="documents")
 jobs_app = typer.Typer(help="See what runs by the clock, run it now, call it off.", no_args_is_help=True)
 app.add_typer(jobs_app, name="jobs")
 sessions_app = typer.Typer(help="See conversations, name them, drop them.", no_args_is_help=True)
@@ -60,6 +63,7 @@ command(app, examples=check.EXAMPLES)(check.check)
 command(app, examples=supersede.EXAMPLES)(supersede.supersede)
 command(app, examples=preflight.EXAMPLES)(preflight.preflight)
 command(app, examples=preflight.BRIEF_EXAMPLES)(preflight.brief)
+command(app, examples=put.EXAMPLES)(put.put)
 command(app, examples=lessons.LEARN_EXAMPLES)(lessons.learn)
 command(app, examples=lessons.MARK_EXAMPLES)(lessons.mark)
 command(app, examples=tending.AUDIT_EXAMPLES)(tending.audit)
@@ -89,6 +93,8 @@ command(lessons_app, examples=lessons.ACCEPT_EXAMPLES)(lessons.accept)
 command(lessons_app, examples=lessons.REJECT_EXAMPLES)(lessons.reject)
 command(lessons_app, examples=lessons.PIN_EXAMPLES)(lessons.pin)
 command(lessons_app, examples=lessons.UNPIN_EXAMPLES)(lessons.unpin)
+command(documents_app, "list", examples=put.LIST_EXAMPLES)(put.list_)
+command(documents_app, examples=put.REMOVE_EXAMPLES)(put.remove)
 command(jobs_app, "list", examples=jobs.LIST_EXAMPLES)(jobs.list_)
 command(jobs_app, examples=jobs.RUN_EXAMPLES)(jobs.run)
 command(jobs_app, examples=jobs.CANCEL_EXAMPLES)(jobs.cancel)

@@ -80,12 +80,13 @@ def read(path: str, content: bytes, kind_of: Callable[[str], str] = kind_of) -> 
     lines = Lines(decode(content, report))
     reader = readers.reader_for(path)
     front = frontmatter.read(lines, report) if reader.prose else Frontmatter()
-    headers, last_header = declared.header_block(lines, front.body) if reader.prose else ([], 0)
+    speaks = reader.prose and not is_put(front)
+    headers, last_header = declared.header_block(lines, front.body) if speaks else ([], 0)
     outline = reader.read(lines, max(front.body, last_header + 1), report)
-    if reader.prose:
+    if speaks:
         headers += declared.statements(lines, outline)
     said = gather(front, headers, report)
-    edges = [*said.edges, *(_in_text(lines, outline, said.edges) if reader.prose else ())]
+    edges = [*said.edges, *(_in_text(lines, outline, said.edges) if speaks else ())]
     document = ParsedDocument(
         path=path,
         title=said.title or outline.title or _named(path),
@@ -99,6 +100,11 @@ def read(path: str, content: bytes, kind_of: Callable[[str], str] = kind_of) -> 
         findings=tuple(report.findings),
     )
     return Reading(document, lines, outline, front, last_header, reader.prose)
+
+
+def is_put(front: Frontmatter) -> bool:
+    """Tell whether a document was put in: then its text is a source's, whose claims must not act on the memory."""
+    return "put_by" in front.values and "source" in front.values
 
 
 def _named(path: str) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from recalld.lessons.lesson_file import LessonFile, digest_of, prose, render
+from recalld.ingest.written import prose
+from recalld.lessons.lesson_file import LessonFile, digest_of, render
 from recalld.lessons.likeness import Said, same_pairs
 
 

@@ -13,7 +13,8 @@ from recalld.ingest import frontmatter
 from recalld.ingest.frontmatter import Frontmatter
 from recalld.ingest.outline import Lines
 from recalld.ingest.report import Reporter
-from recalld.lessons.lesson_file import SEEN, LessonFile, Sighting, entry, read_lesson, sighting_of, stamp
+from recalld.ingest.written import entry, stamp
+from recalld.lessons.lesson_file import SEEN, LessonFile, Sighting, read_lesson, sighting_of
 
 OWN_KEYS = frozenset({"status", "seen_count", "last_seen", "pinned"})
 """The keys that the daemon writes after a lesson was made."""

@@ -49,13 +49,16 @@ _NEWER = (
 )
 """Formats of which detect-secrets 1.5 does not know."""
 _KEYWORD = re.compile(
-    r"(?i)\b[\w-]*(?:api_?key|auth_?key|service_?key|account_?key|priv(?:ate)?_?key|client_?secret|secret_?key|"
-    r"passw(?:or)?d|pwd|access_?token)[\w-]*[\"'`]?\s*(?:=>|:=|[:=])\s*([\"'`]?)([^\s\"'`,;]{8,200})\1"
+    r"(?i)(?:api_?key|auth_?key|service_?key|account_?key|priv(?:ate)?_?key|client_?secret|secret_?key|"
+    r"passw(?:or)?d|pwd|access_?token)[\w-]{0,64}[\"'`]?\s*(?:=>|:=|[:=])\s*([\"'`]?)([^\s\"'`,;]{8,200})\1"
 )
 _PLACEHOLDER = re.compile(
     r"(?i)example|placeholder|change_?me|your|dummy|sample|redacted|secret|passw|foobar|xxx|\.\.\.|\*\*\*|<|>|[${}()\[\]]|"
     r"\b(?:user|pass|test|none|null|true|false|token)\b|1234567"
 )
+PIECE, SHARED = 4_096, 2_048
+"""Longer lines are looked at in pieces of so many characters, of which each shares so many with the next one."""
+_LONG_LINE = re.compile(rf"[^\n]{{{PIECE + 1},}}")
 _FIXED = frozenset({"Private Key"})
 _LEAST_ENTROPY = 3.0
 """Bits a character of what may be a key behind a key's name; words have less."""
@@ -79,15 +82,37 @@ def _mark(value: str) -> str:
 
 
 def _candidates(text: str) -> Iterator[tuple[str, str, int]]:
-    for kind, words, pattern in _patterns():
-        if any(word in text for word in words):
-            for match in pattern.finditer(text):
+    patterns = [(kind, pattern) for kind, words, pattern in _patterns() if any(word in text for word in words)]
+    for begin, piece, goes_on in _pieces(text):
+        for kind, pattern in patterns:
+            for match in pattern.finditer(piece):
                 group = _secret_group(match)
+                if goes_on and match.end() == len(piece):
+                    continue  # cut off: the next piece has it whole
                 if kind != "Basic Auth Credentials" or _is_password(match.group(0), match.group(group)):
-                    yield kind, match.group(group), match.start(group)
-    for match in _KEYWORD.finditer(text):
-        if _is_random(match.group(2)):
-            yield "a key's name and a value", match.group(2), match.start(2)
+                    yield kind, match.group(group), begin + match.start(group)
+        for match in _KEYWORD.finditer(piece):
+            if _is_random(match.group(2)) and not (goes_on and match.end() == len(piece)):
+                yield "a key's name and a value", match.group(2), begin + match.start(2)
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield where pieces of a text begin, they themselves, and whether their line goes on in the next one.
+
+    Some of the patterns take time with the square of a line's length: an endless line must not hold up the daemon.
+    """
+    begin = 0
+    for line in _LONG_LINE.finditer(text):
+        if line.start() > begin:
+            yield begin, text[begin : line.start()], False
+        for at in range(line.start(), line.end(), PIECE - SHARED):
+            goes_on = at + PIECE < line.end()
+            yield at, text[at : min(at + PIECE, line.end())], goes_on
+            if not goes_on:
+                break
+        begin = line.end()
+    if begin < len(text):
+        yield begin, text[begin:], False
 
 
 def _secret_group(match: re.Match[str]) -> int:

@@ -25,7 +25,7 @@ class Files(Protocol):
     """Changes and reads files, wherever their repo is."""
 
     async def change(self, repo: Repo, changes: Sequence[Change]) -> None: ...
-    async def read(self, repo: Repo, paths: Sequence[str]) -> dict[str, bytes]: ...
+    async def read(self, repo: Repo, paths: Sequence[str], *, large: bool = False) -> dict[str, bytes]: ...
 
 
 @dataclass(slots=True)
@@ -40,16 +40,16 @@ class RepoFiles:
 
     @asynccontextmanager
     async def turn(self, repo: Repo) -> AsyncIterator[None]:
-        """Be the only one, on all nodes, that changes lessons of a repo.
+        """Be the only one, on all nodes, that changes lessons or documents of a repo.
 
         One at a time in this process: whoever has a turn holds a connection, and needs others while it lasts.
         """
         async with self._turn, self.store.lessons.turn(repo.id):
             yield
 
-    async def read(self, repo: Repo, paths: Sequence[str]) -> dict[str, bytes]:
-        """Return the bytes of those files that are there and plain."""
-        return await self.files.read(repo, paths) if paths else {}
+    async def read(self, repo: Repo, paths: Sequence[str], *, large: bool = False) -> dict[str, bytes]:
+        """Return the bytes of those files that are there and plain; those over 512 KiB where ``large`` are wanted."""
+        return await self.files.read(repo, paths, large=large) if paths else {}
 
     async def change(self, repo: Repo, changes: Sequence[Change]) -> int:
         """Make changes, all or none, and have them looked at; a search with that ``min_seq`` sees them.
@@ -87,7 +87,7 @@ class RepoFiles:
             raise RefusedError(f"{name} is read-only", suggestion="name a repo that recalld may write to")
         writable = [repo for repo in repos if not repo.read_only]
         if not writable:
-            raise NotFoundError("there is no repo that lessons can be written to", suggestion="`recall repo add DIR`")
+            raise NotFoundError("there is no repo that can be written to", suggestion="`recall repo add DIR`")
         if len(writable) > 1:
             names = ", ".join(repo.name for repo in writable)
             raise UsageError(f"several repos could be meant: {names}", suggestion="name one with --repo")

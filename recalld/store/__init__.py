@@ -17,6 +17,7 @@ from recalld.store.integrity import Integrity
 from recalld.store.jobs import Jobs
 from recalld.store.lessons import Lessons
 from recalld.store.lexical import Lexical
+from recalld.store.puts import Puts
 from recalld.store.receipts import Receipts
 from recalld.store.repos import Repos
 from recalld.store.rows import DocumentWrite, Outcome, StoredDocument
@@ -55,6 +56,7 @@ class Store:
         self.episodes = Episodes(database)
         self.sessions = Sessions(database)
         self.spending = Spending(database)
+        self.puts = Puts(database)
 
     @classmethod
     async def open(

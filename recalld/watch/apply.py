@@ -72,7 +72,8 @@ class Tally:
 
     ``deferred`` are deletions left for later, ``failed`` what was not done because of ``error``. ``directories`` exist
     as such and ``others`` are no directories (any more): below both there may be more to look at. ``instead`` names the
-    paths that others turned out to be links to, and ``listed`` the directories that scans saw.
+    paths that others turned out to be links to, ``excluded`` those that rules leave out, and ``listed`` the directories
+    that scans saw.
     """
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
@@ -83,6 +84,7 @@ class Tally:
     others: set[str] = field(default_factory=set)
     directories: set[str] = field(default_factory=set)
     instead: set[str] = field(default_factory=set)
+    excluded: set[str] = field(default_factory=set)
     listed: dict[str, Identity] = field(default_factory=dict)
     last: Position | None = None
 
@@ -100,6 +102,7 @@ class Tally:
         self.others |= other.others
         self.directories |= other.directories
         self.instead |= other.instead
+        self.excluded |= other.excluded
         self.listed |= other.listed
         if other.last is not None:
             self.last = other.last
@@ -203,6 +206,8 @@ class Applier:
             tally.problems[path] = sight.problem
         if sight.instead is not None:
             tally.instead.add(sight.instead)
+        if sight.disk.presence is Presence.EXCLUDED:
+            tally.excluded.add(path)
         if sight.is_dir:
             tally.directories.add(path)
         elif sight.disk.presence is not Presence.UNKNOWN:

@@ -19,7 +19,9 @@ from recalld.errors import DependencyError, RecalldError, RefusedError
 from recalld.watch.creating import create_bytes, inside, replace
 
 READ_BYTES = 524_288
-"""Larger files are not read for anybody, and no more than this in one go."""
+"""Larger files are read for nobody who does not ask for large ones, and no more than this in one go."""
+LARGEST = 8_388_608
+"""No larger file is read, or changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,15 @@ class Move:
     expected: str
 
 
-Change = Create | Replace | Move
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """No file any more where one is whose content has the sha256 ``expected``."""
+
+    path: str
+    expected: str
+
+
+Change = Create | Replace | Move | Remove
 Undo = Callable[[], None]
 
 
@@ -77,7 +87,7 @@ def change(root: Path, changes: Sequence[Change]) -> None:
                 _without_empty_folders(root, each.to)
 
 
-def read(root: Path, paths: Sequence[str]) -> tuple[dict[str, bytes], int]:
+def read(root: Path, paths: Sequence[str], largest: int = READ_BYTES) -> tuple[dict[str, bytes], int]:
     """Return the content of those of the files that are there, plain and not too large, and how many were looked at.
 
     Stops before :data:`READ_BYTES` are exceeded; ask again for the rest.
@@ -85,7 +95,7 @@ def read(root: Path, paths: Sequence[str]) -> tuple[dict[str, bytes], int]:
     found: dict[str, bytes] = {}
     total = 0
     for number, path in enumerate(paths):
-        content = _content(root, path)
+        content = _content(root, path, largest)
         if content is None:
             continue
         total += len(content)
@@ -99,7 +109,7 @@ def hashes(root: Path, paths: Sequence[str]) -> dict[str, str]:
     """Return the sha256 (hex) of what files hold, empty for one that is gone; unknown ones are left out."""
     found: dict[str, str] = {}
     for path in paths:
-        content = _content(root, path)
+        content = _content(root, path, LARGEST)
         if content is not None:
             found[path] = sha256(content).hexdigest()
         elif not os.path.lexists(inside(root, path)):
@@ -116,6 +126,10 @@ def _make(root: Path, each: Change) -> Undo:
             before = _expected(root, each.path, each.expected)
             replace(inside(root, each.path), before, each.content)
             return lambda: replace(inside(root, each.path), each.content, before)
+        if isinstance(each, Remove):
+            removed = _expected(root, each.path, each.expected)
+            _take_away(root, each.path, each.expected)
+            return lambda: create_bytes(root, each.path, removed)
         _move(root, each.path, each.to, each.expected)
         return lambda: _move(root, each.to, each.path, each.expected)
     except OSError as error:
@@ -134,20 +148,25 @@ def _taken_back(undo: Undo) -> str:
     return ""
 
 
-def _content(root: Path, path: str) -> bytes | None:
+def _content(root: Path, path: str, largest: int) -> bytes | None:
     """Return the content of a plain file in the repo; None for anything else."""
     target = inside(root, path)
     try:
         descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         seen = os.fstat(descriptor)
-        return file.read() if stat.S_ISREG(seen.st_mode) and seen.st_size <= READ_BYTES else None
+        if not stat.S_ISREG(seen.st_mode) or seen.st_size > largest:
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def _expected(root: Path, path: str, expected: str) -> bytes:
-    content = _content(root, path)
+    content = _content(root, path, LARGEST)
     if content is None:
         raise RefusedError(f"{path} is not there, or no plain file", suggestion="`recall reindex` looks again")
     if sha256(content).hexdigest() != expected:
@@ -184,6 +203,20 @@ def _let_go(source: Path, target: Path, path: str) -> None:
         os.unlink(aside)
     os.unlink(target)
     raise _saved(path)
+
+
+def _take_away(root: Path, path: str, expected: str) -> None:
+    """Remove a file, unless an editor put another there since: that one stays."""
+    target = inside(root, path)
+    descriptor, aside = tempfile.mkstemp(prefix=".recall-", suffix=".tmp", dir=target.parent)
+    os.close(descriptor)
+    os.replace(target, aside)
+    if sha256(Path(aside).read_bytes()).hexdigest() != expected:
+        with suppress(FileExistsError):
+            os.link(aside, target)
+            os.unlink(aside)
+        raise _saved(path)
+    os.unlink(aside)
 
 
 def _saved(path: str) -> RefusedError:

@@ -373,6 +373,7 @@ class RepoWatch:
             deleted=tally.count(Outcome.DELETED),
             skipped=tally.count(Outcome.SKIPPED),
             unreadable=tally.count(Outcome.UNREADABLE),
+            excluded=len(tally.excluded),
             took_ms=round((self._clock.monotonic() - began) * 1e3, 1),
             error=error,
             last_seq=tally.last.seq if tally.last else 0,

@@ -26,7 +26,7 @@ from recalld.bus.wire import ReindexRequest, ScanReport
 from recalld.errors import NotFoundError, RefusedError
 from recalld.model import Repo
 from recalld.settings import WatchSettings
-from recalld.watch.changing import Change, Create, Move, Replace, change, hashes, read
+from recalld.watch.changing import LARGEST, READ_BYTES, Change, Create, Move, Remove, Replace, change, hashes, read
 from recalld.watch.creating import create
 from recalld.watch.hints import Hints
 from recalld.watch.keeper import Keeper
@@ -123,7 +123,8 @@ class Watcher:
     async def read(self, request: ReadRequest) -> ReadReply:
         """Read files of a repo. Raises NotFoundError when it is not watched here, UsageError for a path outside."""
         repo = self._watch(request.repo).repo
-        files, looked_at = await to_thread.run_sync(read, Path(repo.path), request.paths)
+        largest = LARGEST if request.large else READ_BYTES
+        files, looked_at = await to_thread.run_sync(read, Path(repo.path), request.paths, largest)
         return ReadReply(files=files, read=looked_at)
 
     async def hashes(self, request: HashesRequest) -> HashesReply:
@@ -181,4 +182,6 @@ def _change(each: FileChange) -> Change:
         return Create(each.path, each.content)
     if each.action == "replace":
         return Replace(each.path, each.expected, each.content)
+    if each.action == "remove":
+        return Remove(each.path, each.expected)
     return Move(each.path, each.to, each.expected)

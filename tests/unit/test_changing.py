@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recalld.errors import RecalldError, RefusedError, UsageError
-from recalld.watch.changing import READ_BYTES, Change, Create, Move, Replace, change, read
+from recalld.watch.changing import LARGEST, READ_BYTES, Change, Create, Move, Remove, Replace, change, read
 from tests.support.directories import short_directory
 
 NAMES = ("a.md", "lessons/b.md", "lessons/n\u00e4me \u6587.md", "lessons/archive/r/a.md", "x/y/z.md")
@@ -130,3 +130,33 @@ def test_reading(tmp_path: Path) -> None:
     assert read(root, wanted[5:])[0].keys() == {"b.md"}
     with pytest.raises(UsageError):
         read(root, ["../x.md"])
+
+
+def test_a_file_is_removed_with_the_folders_that_it_empties_and_comes_back_when_a_later_step_fails(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, {"documents/a.md": b"A\r\n", "b.md": b"B"})
+    removal = Remove("documents/a.md", sha(b"A\r\n"))
+    with pytest.raises(RefusedError, match=r"b\.md"):
+        change(tmp_path, [removal, Create("b.md", b"new")])
+    assert files(tmp_path) == {"documents/a.md": b"A\r\n", "b.md": b"B"}
+    change(tmp_path, [removal])
+    assert [path.name for path in tmp_path.rglob("*")] == ["b.md"]
+
+
+@pytest.mark.parametrize("path", ["b.md", "none.md", "folder.md"])
+def test_what_is_not_as_expected_is_not_removed(tmp_path: Path, path: str) -> None:
+    write(tmp_path, {"b.md": b"B", "folder.md/c.md": b"C"})
+    with pytest.raises(RefusedError):
+        change(tmp_path, [Remove(path, sha(b"other"))])
+    assert files(tmp_path) == {"b.md": b"B", "folder.md/c.md": b"C"}
+
+
+def test_large_files_are_read_and_replaced_when_asked_for_and_folders_never_are(tmp_path: Path) -> None:
+    large = b"x" * (READ_BYTES + 1)
+    write(tmp_path, {"a.md": large, "b.md": large, "c.md": b"x" * (LARGEST + 1), "folder.md/x": b""})
+    assert read(tmp_path, ["a.md", "folder.md"]) == ({}, 2)
+    assert read(tmp_path, ["a.md", "b.md"], LARGEST) == ({"a.md": large}, 1)
+    assert read(tmp_path, ["c.md"], LARGEST) == ({}, 1)
+    change(tmp_path, [Replace("a.md", sha(large), b"small")])
+    assert (tmp_path / "a.md").read_bytes() == b"small"

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from recalld.errors import RefusedError
 from recalld.ingest.parse import read
+from recalld.ingest.written import one_line
 from recalld.lessons.lesson_edit import seen_again, with_key
-from recalld.lessons.lesson_file import LessonFile, digest_of, learned, one_line, read_lesson, render
+from recalld.lessons.lesson_file import LessonFile, digest_of, learned, read_lesson, render
 from recalld.lint.check import check
 from recalld.lint.memory import Memory
 

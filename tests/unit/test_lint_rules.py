@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from recalld.lint.catalogue import CODES
 from recalld.lint.check import RULES
@@ -175,3 +178,17 @@ def test_every_rule_has_a_test() -> None:
     shown = {code for code, *_ in FAULTS} | {"unreadable-file", "oversized-file", "secret"}
     assert ours <= shown
     assert len(RULES) == 13
+
+
+@pytest.mark.parametrize("seed", ["a-", "api_key", "eyJ", "://", "://a:", "_authToken //"])
+def test_an_endless_line_is_looked_at_in_good_time(seed: str) -> None:
+    begun = time.process_time()
+    list(secrets("a.md", (seed * 300_000)[:300_000] + " _authToken api_key eyJ"))
+    assert time.process_time() - begun < 10
+
+
+@given(st.integers(0, 12_000), st.integers(0, 12_000), st.sampled_from(["x", "a-", "\u00e9 ", "word "]))
+def test_a_secret_is_found_once_wherever_it_stands_in_a_long_line(before: int, after: int, filler: str) -> None:
+    text = f"{(filler * 12_000)[:before]} AKIAQYLPMN5HHHFPZAM2 {(filler * 12_000)[:after]}"
+    [finding] = secrets("a.md", f"# First\n{text}\nlast\n")
+    assert finding.line == 2

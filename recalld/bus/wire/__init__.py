@@ -87,6 +87,17 @@ from recalld.bus.wire.preflight import (
     PreflightReply,
     PreflightRequest,
 )
+from recalld.bus.wire.put import (
+    DocumentsRemoveReply,
+    DocumentsRemoveRequest,
+    DocumentsReply,
+    DocumentsRequest,
+    DocumentView,
+    PutPartReply,
+    PutPartRequest,
+    PutReply,
+    PutRequest,
+)
 from recalld.bus.wire.receipts import CitationView, ReceiptsReply, ReceiptsRequest, ReceiptView
 from recalld.bus.wire.repos import (
     ReindexReply,
@@ -146,6 +157,11 @@ __all__ = [
     "ConsolidateRequest",
     "DeltaReply",
     "DeltaRequest",
+    "DocumentView",
+    "DocumentsRemoveReply",
+    "DocumentsRemoveRequest",
+    "DocumentsReply",
+    "DocumentsRequest",
     "DroppedView",
     "EdgeView",
     "EpisodeMarkRequest",
@@ -200,6 +216,10 @@ __all__ = [
     "PruneReply",
     "PruneRequest",
     "PruneView",
+    "PutPartReply",
+    "PutPartRequest",
+    "PutReply",
+    "PutRequest",
     "ReceiptView",
     "ReceiptsReply",
     "ReceiptsRequest",

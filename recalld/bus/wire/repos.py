@@ -19,7 +19,10 @@ class ReindexRequest(Request):
 
 
 class ScanReport(Reply):
-    """What one compare of a repo with the index found and did."""
+    """What one compare of a repo with the index found and did.
+
+    ``excluded`` is told of single paths alone: those that the repo's rules leave out.
+    """
 
     repo: str
     seen: int = 0
@@ -28,6 +31,7 @@ class ScanReport(Reply):
     skipped: int = 0
     refused: int = 0
     unreadable: int = 0
+    excluded: int = 0
     took_ms: float = 0.0
     error: ErrorBody | None = None
     last_seq: int = 0
