@@ -43,6 +43,7 @@ from recalld.serve.check import CheckVerb
 from recalld.serve.control import ControlVerbs
 from recalld.serve.conversation import Conversation, SessionVerbs
 from recalld.serve.documents import DocumentVerbs
+from recalld.serve.episode_calibration import EpisodeCalibrationVerb
 from recalld.serve.episodes import EpisodeVerbs
 from recalld.serve.evidence import EvidenceVerb
 from recalld.serve.jobs import JobVerbs
@@ -57,7 +58,7 @@ from recalld.serve.search import SearchVerb
 from recalld.serve.status import Freshness, StatusVerbs
 from recalld.serve.supersede import SupersedeVerb
 from recalld.settings import RepoSettings
-from recalld.upkeep import Policies, files_of, runners, tending_of
+from recalld.upkeep import Policies, episode_care, files_of, runners, tending_of
 from recalld.watch.ports import Ports
 from recalld.watch.roster import Roster
 from recalld.watch.watcher import Watcher
@@ -214,7 +215,7 @@ class ServeRole:
         node, add, answers = self._node, self._service.add, Answers(self._node)
         conversation = Conversation(node.store, now, answers.rewrite if answers.answerer is not None else None)
         sessions = SessionVerbs(node.store, now, lambda: uuid.uuid4().hex[:12])
-        episodes = EpisodeVerbs(node.store, now)
+        episodes = EpisodeVerbs(node.store, now, lambda merge: episode_care(node, merge))
         ask = AskVerb(
             node.store,
             answers.asking,
@@ -237,11 +238,14 @@ class ServeRole:
             node.receipts,
             now,
         )
+        fitting = EpisodeCalibrationVerb(node.store, node.embedders.primary, now)
+        add("calibrate.episodes", wire.CalibrateEpisodesRequest, wire.CalibrateEpisodesReply, fitting)
         self._service.add_streaming("ask", wire.AskRequest, wire.AskReply, ask)
         add("evidence", wire.EvidenceRequest, wire.EvidenceReply, evidence)
         add("sessions", wire.SessionsRequest, wire.SessionsReply, sessions.sessions)
         add("sessions.edit", wire.SessionEditRequest, wire.SessionsReply, sessions.edit)
         add("episodes", wire.EpisodesRequest, wire.EpisodesReply, episodes.episodes)
+        add("episodes.tidy", wire.EpisodesTidyRequest, wire.EpisodesTidyReply, episodes.tidy)
         add("episodes.mark", wire.EpisodeMarkRequest, wire.EpisodesReply, episodes.mark)
 
     def _add_lessons(self, documents: DocumentVerbs) -> None:

@@ -385,6 +385,8 @@ class ScheduleSettings(Section):
     """Clean-up of tombstones, caches, receipts and the history of jobs."""
     calibrate_drift: str = "every 12h"
     """Probe questions are asked again: does the calibration still fit."""
+    episodes: str = "45 3 * * *"
+    """Answers that are remembered: junk, near-duplicates (proposed), the cap; old conversations."""
     lint: str = "15 4 * * *"
     """What is wrong with each memory, as findings."""
     maintain: str = "15 5 * * *"

@@ -111,6 +111,13 @@ class RecallClient:
         """List the answers that are remembered of this agent, or show one."""
         return await self._ask("episodes", _of(wire.EpisodesRequest, request, "", fields), wire.EpisodesReply)
 
+    async def episodes_tidy(
+        self, request: wire.EpisodesTidyRequest | None = None, **fields: Any
+    ) -> wire.EpisodesTidyReply:
+        """Look through the remembered answers of all agents."""
+        body = _of(wire.EpisodesTidyRequest, request, "", fields)
+        return await self._ask("episodes.tidy", body, wire.EpisodesTidyReply, LONG_DEADLINE_S, repeatable=False)
+
     async def episodes_mark(self, request: wire.EpisodeMarkRequest | None = None, **fields: Any) -> wire.EpisodesReply:
         """Say what became of a remembered answer."""
         body = _of(wire.EpisodeMarkRequest, request, "", fields)
@@ -181,6 +188,14 @@ class RecallClient:
         """Learn anew how sure the memory may be, from labelled questions or from probes of its own."""
         body = _of(wire.CalibrateRequest, request, "", fields)
         return await self._ask("calibrate", body, wire.CalibrateReply, LONG_DEADLINE_S, repeatable=False)
+
+    async def calibrate_episodes(
+        self, request: wire.CalibrateEpisodesRequest | None = None, **fields: Any
+    ) -> wire.CalibrateEpisodesReply:
+        """Learn anew how sure it may be that an earlier answer fits a question."""
+        body = _of(wire.CalibrateEpisodesRequest, request, "", fields)
+        reply = wire.CalibrateEpisodesReply
+        return await self._ask("calibrate.episodes", body, reply, LONG_DEADLINE_S, repeatable=False)
 
     async def jobs(self, request: wire.JobsRequest | str | None = None, **fields: Any) -> wire.JobsReply:
         """List the jobs, when they run, and their runs."""

@@ -20,7 +20,7 @@ ISSUE = {
         *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema", "evaluate check"),
         *("evaluate import", "evaluate propose", "evaluate ablate", "evaluate embedders", "evaluate finetune"),
         *("ask", "evidence", "sessions list", "sessions show", "sessions create", "sessions rename", "sessions delete"),
-        *("episodes list", "episodes show", "episodes mark", "episodes forget"),
+        *("episodes list", "episodes show", "episodes mark", "episodes forget", "episodes tidy"),
         *("hook install", "hook uninstall", "agent install", "agent uninstall", "agent status"),
         *("learn", "mark", "audit", "prune", "consolidate", "maintain", "undo"),
         *("lessons list", "lessons accept", "lessons reject", "lessons pin", "lessons unpin"),
