@@ -378,6 +378,17 @@ class PutSettings(Section):
         return value
 
 
+class TracingSettings(Section):
+    """Spans for OpenTelemetry, over questions, searches and indexing: see docs/ask.md."""
+
+    endpoint: str = ""
+    """Where they are sent by OTLP over HTTP, as http://localhost:4318/v1/traces; empty: nowhere."""
+    every_s: Annotated[float, Field(gt=0)] = 5.0
+    """How often they are sent (seconds)."""
+    timeout_s: Annotated[float, Field(gt=0)] = 5.0
+    """How long a collector may take (seconds)."""
+
+
 class ScheduleSettings(Section):
     """What runs by the clock: crontabs in UTC or intervals ("every 6h"); empty: never. See docs/jobs.md."""
 
@@ -456,6 +467,7 @@ class Settings(BaseSettings):
     ask: AskSettings = Field(default_factory=AskSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)
     put: PutSettings = Field(default_factory=PutSettings)
+    tracing: TracingSettings = Field(default_factory=TracingSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     repos: Annotated[tuple[RepoSettings, ...], BeforeValidator(_table)] = ()
 

@@ -28,8 +28,8 @@ async def tell_answers(daemon: ThrowAway, client: RecallClient, tell: Tell) -> N
     tell(
         Scene(
             "A question that is answered once",
-            "`recall ask` quotes what it relies on where no language model is configured, and keeps the answer: derived "
-            f"in {derived.took_ms:.0f} ms, and asked in other words ({AGAIN}) served from memory in "
+            "`recall ask` quotes what it relies on where no language model is configured, and keeps the answer: "
+            f"derived in {derived.took_ms:.0f} ms, and asked in other words ({AGAIN}) served from memory in "
             f"{remembered.took_ms:.0f} ms, {derived.took_ms / remembered.took_ms:.0f} times as fast. Then somebody "
             f"saves the file with {AFTER} for {BEFORE}. The next question, at once: {anew.stale}; the answer is "
             "derived anew.",
