@@ -175,8 +175,10 @@ class ServeRole:
         supersede = SupersedeVerb(node.store, documents, FileClient(connection), scans.scan, now)
         repos = RepoVerbs(node.store, node.settings.node.name, announce, now)
         control = ControlVerbs(node.store, scans.scan, EventHistory(connection))
+        answers = Answers(node)
+        probes = (*node.probes(), answers.check)
         status = StatusVerbs(
-            node.store, freshness, node.probes(), node.settings.node.name, node.settings.node.roles, node.started_at
+            node.store, freshness, probes, node.settings.node.name, node.settings.node.roles, node.started_at
         )
         calibration = CalibrationVerbs(node.calibrator)
         preflight = PreflightVerbs(self._rulebook, freshness, Told(node.settings.lessons.again_s), node.usage.note)
@@ -205,14 +207,14 @@ class ServeRole:
         add("jobs.run", wire.JobsRunRequest, wire.JobRunReply, jobs.run)
         add("jobs.cancel", wire.JobsCancelRequest, wire.JobRunReply, jobs.cancel)
         self._add_lessons(documents)
-        self._add_answers(freshness, ingest)
+        self._add_answers(answers, freshness, ingest)
         self._add_put()
         add("stats", wire.StatsRequest, wire.StatsReply, status.stats)
         add("health", wire.HealthRequest, wire.HealthReply, status.health)
 
-    def _add_answers(self, freshness: Freshness, ingest: IngestStream) -> None:
+    def _add_answers(self, answers: Answers, freshness: Freshness, ingest: IngestStream) -> None:
         """Add the verbs that answer in sentences, and those of what is remembered of it."""
-        node, add, answers = self._node, self._service.add, Answers(self._node)
+        node, add = self._node, self._service.add
         conversation = Conversation(node.store, now, answers.rewrite if answers.answerer is not None else None)
         sessions = SessionVerbs(node.store, now, lambda: uuid.uuid4().hex[:12])
         episodes = EpisodeVerbs(node.store, now, lambda merge: episode_care(node, merge))
