@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import anyio
+
 from recalld.episodes.answerer import Answerer, Completion, Prompt, Say
 from recalld.episodes.extract import NAME as BUILT_IN
 from recalld.errors import BusyError
@@ -36,15 +38,34 @@ class Budgeted:
         return self.answerer.count_tokens(texts)
 
     async def complete(self, prompt: Prompt, say: Say | None = None) -> Completion:
-        """Have it write. Raises BusyError where nothing is left of the day's budget, and as the answerer does."""
+        """Have it write. Raises BusyError where nothing is left of the day's budget, and as the answerer does.
+
+        What broke off after its first word is paid for, too, and counted by what was seen of it.
+        """
         day = self.clock().date()
         if self.tokens_per_day and await self.spending.of(day, self.name) >= self.tokens_per_day:
             raise BusyError(
                 f"the {self.tokens_per_day} tokens of today are spent", suggestion="raise ask.tokens_per_day, or wait"
             )
-        made = await self.answerer.complete(prompt, say)
+        said: list[str] = []
+
+        async def heard(words: str) -> None:
+            said.append(words)
+            if say is not None:
+                await say(words)
+
+        try:
+            made = await self.answerer.complete(prompt, heard)
+        except BaseException:
+            if said:
+                with anyio.CancelScope(shield=True):
+                    await self.spending.add(day, self.name, self._estimate(prompt, "".join(said)))
+            raise
         await self.spending.add(day, self.name, made.tokens)
         return made
+
+    def _estimate(self, prompt: Prompt, said: str) -> int:
+        return sum(self.count_tokens([prompt.system, prompt.user, said]))
 
     async def aclose(self) -> None:
         """Release the answerer."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recalld_plugins.options import check_options
-from recalld_plugins.remote_embedder import Remote, RemoteEmbedder, read_key
+from recalld_plugins.remote import read_key
+from recalld_plugins.remote_embedder import Remote, RemoteEmbedder
 
 OPTIONS = ("model", "base_url", "key", "key_file", "dimensions", "token_limit", "batch", "timeout_s")
 

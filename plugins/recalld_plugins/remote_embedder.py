@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 import httpx
 import numpy as np
-from tokenizers import Tokenizer
 
-from recalld.embed.minilm import packaged_tokenizer
-from recalld.errors import ConfigError, DependencyError
+from recalld.errors import DependencyError
 from recalld.model import ChunkVectors, QueryVectors, Vector
-
-log = logging.getLogger(__name__)
-
-RETRIES = 4
-BACKOFF_S = 0.5
-LONGEST_WAIT_S = 60.0
-MARGIN = 1.25
-"""Tokens are counted with the packaged vocabulary, not the provider's: texts are taken for a quarter longer."""
+from recalld_plugins.remote import Counter, Endpoint, Sleep, patiently
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +22,7 @@ class Remote:
     name: str
     model: str
     url: str
-    key: str
+    key: str = field(repr=False)
     body: Callable[[Sequence[str], bool], Mapping[str, Any]]
     token_limit: int
     batch: int = 64
@@ -45,17 +33,18 @@ class Remote:
 class RemoteEmbedder:
     """Pooled vectors from an API; there are no token vectors, so searches are not reranked by late interaction."""
 
-    def __init__(self, remote: Remote, client: httpx.AsyncClient, sleep: Callable[[float], Any] = anyio.sleep) -> None:
+    def __init__(self, remote: Remote, client: httpx.AsyncClient, sleep: Sleep = anyio.sleep) -> None:
         self.name = remote.name
         self.token_limit = remote.token_limit
         self._remote = remote
         self._client = client
         self._sleep = sleep
         self._dimension = remote.dimension
-        self._tokenizer: Tokenizer = packaged_tokenizer()
+        self._counter = Counter()
+        self._endpoint = Endpoint(remote.name, remote.model, remote.url, "embed", "embed.options", (remote.key,))
 
     @classmethod
-    async def connect(cls, remote: Remote, sleep: Callable[[float], Any] = anyio.sleep) -> RemoteEmbedder:
+    async def connect(cls, remote: Remote, sleep: Sleep = anyio.sleep) -> RemoteEmbedder:
         """Return an embedder once one text was embedded, which tells the dimension and that the key is right.
 
         Raises ConfigError (key or model refused), DependencyError (not reachable).
@@ -83,7 +72,7 @@ class RemoteEmbedder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return an upper estimate of each text's tokens."""
-        return [int(len(encoding) * MARGIN) + 1 for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+        return self._counter.count(texts)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[ChunkVectors]:
         """Embed passages. Raises ValueError for one beyond the token limit, DependencyError, ConfigError."""
@@ -111,37 +100,14 @@ class RemoteEmbedder:
 
     async def _post(self, body: Mapping[str, Any]) -> httpx.Response:
         """Ask, and ask again while the trouble is one that passes."""
-        pause = BACKOFF_S
-        for attempt in range(RETRIES + 1):
-            try:
-                response = await self._client.post(self._remote.url, json=body)
-            except httpx.HTTPError as error:
-                trouble, wait = f"{type(error).__name__}: {error}", pause
-            else:
-                if response.status_code < 400:
-                    return response
-                if response.status_code not in (408, 409, 425, 429) and response.status_code < 500:
-                    raise self._refused(response)
-                trouble, wait = f"HTTP {response.status_code}", _retry_after(response) or pause
-            if attempt < RETRIES:
-                log.info("%s: %s, again in %.1f s", self.name, trouble, wait)
-                await self._sleep(min(wait, LONGEST_WAIT_S))
-                pause *= 2
-        raise DependencyError(
-            f"{self.name} at {self._remote.url} does not embed: {trouble}",
-            suggestion="check the provider's status and the network; it is tried again by itself",
-        )
 
-    def _refused(self, response: httpx.Response) -> ConfigError | DependencyError:
-        said = response.text[:200].replace(self._remote.key, "********") if self._remote.key else response.text[:200]
-        if response.status_code in (401, 403):
-            return ConfigError(f"{self.name} refuses the key", suggestion="check embed.options.key or its file")
-        if response.status_code == 404:
-            return ConfigError(
-                f"{self.name} knows no model {self._remote.model} at {self._remote.url}: {said}",
-                suggestion="check embed.options.model and base_url",
-            )
-        return DependencyError(f"{self.name} refuses the request: HTTP {response.status_code}: {said}")
+        async def attempt() -> httpx.Response:
+            response = await self._client.post(self._remote.url, json=body)
+            if response.status_code < 400:
+                return response
+            raise self._endpoint.refusal(response, response.text)
+
+        return await patiently(self._endpoint, attempt, self._sleep)
 
     def _vectors(self, response: httpx.Response, count: int) -> list[Vector]:
         """Read a reply. Raises DependencyError when it is not what was asked for."""
@@ -156,38 +122,6 @@ class RemoteEmbedder:
         if len(lengths) != 1 or (self._dimension is not None and lengths != {self._dimension}):
             raise DependencyError(f"{self.name} sent vectors of {sorted(lengths)} instead of {self._dimension} numbers")
         return [_unit(vector) for vector in vectors]
-
-
-def read_key(options: Mapping[str, Any], credential: str, variable: str) -> str:
-    """Return the key from ``options.key``, ``options.key_file``, a systemd credential or the environment.
-
-    Raises ConfigError when there is none.
-    """
-    if options.get("key"):
-        return str(options["key"])
-    directory = os.environ.get("CREDENTIALS_DIRECTORY")
-    places = [Path(options["key_file"])] if options.get("key_file") else []
-    places += [Path(directory) / credential] if directory else []
-    for place in places:
-        try:
-            return place.read_text("utf-8").strip()
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise ConfigError(f"{place} cannot be read: {error.strerror}") from error
-    if os.environ.get(variable):
-        return os.environ[variable]
-    raise ConfigError(
-        f"there is no key for {credential}",
-        suggestion=f"set {variable}, embed.options.key_file, or the systemd credential {credential}",
-    )
-
-
-def _retry_after(response: httpx.Response) -> float | None:
-    try:
-        return max(0.0, float(response.headers["Retry-After"]))
-    except (KeyError, ValueError):
-        return None
 
 
 def _unit(vector: Vector) -> Vector:

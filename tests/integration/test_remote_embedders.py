@@ -13,13 +13,13 @@ import pytest
 from recalld.embed.factory import make_embedder
 from recalld.errors import ConfigError, DependencyError
 from recalld.settings import EmbedSettings
-from recalld_plugins import remote_embedder
+from recalld_plugins import remote, remote_embedder
 from tests.support.embeddings_api import Api, embeddings_api, good
 
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_embedder, "BACKOFF_S", 0.001)
+    monkeypatch.setattr(remote, "BACKOFF_S", 0.001)
 
 
 async def make(api: Api, plugin: str = "openai", **options: Any) -> remote_embedder.RemoteEmbedder:
@@ -116,12 +116,12 @@ async def test_keys_and_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
     with pytest.raises(ConfigError, match="no key for openai"):
-        remote_embedder.read_key({}, "openai", "OPENAI_API_KEY")
+        remote.read_key({}, "openai", "OPENAI_API_KEY")
     (tmp_path / "openai").write_text("from-credential\n")
     monkeypatch.setenv("OPENAI_API_KEY", "from-environment")
-    assert remote_embedder.read_key({}, "openai", "OPENAI_API_KEY") == "from-environment"
+    assert remote.read_key({}, "openai", "OPENAI_API_KEY") == "from-environment"
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
-    assert remote_embedder.read_key({}, "openai", "OPENAI_API_KEY") == "from-credential"
+    assert remote.read_key({}, "openai", "OPENAI_API_KEY") == "from-credential"
     with embeddings_api() as api, pytest.raises(ConfigError, match="colour"):
         await make(api, colour="red")
 
