@@ -96,12 +96,16 @@ async def _streamed(client: RecallClient, fields: dict[str, Any], as_json: bool)
     from recalld.bus import wire
 
     out = sys.stderr if as_json else sys.stdout
+    said = ""
     async with client.asking(**fields) as parts:
         async for part in parts:
             if isinstance(part, wire.AskReply):
-                out.write("\n" if not part.abstained else "")
+                out.write("\n" if said else "")
+                if part.answer.strip() != said.strip():  # what was written did not stand
+                    out.write(f"{output.terminal(part.answer)}\n" if part.answer else "")
                 out.flush()
                 return part
+            said += part.text
             out.write(output.terminal(part.text))
             out.flush()
     raise AssertionError("a stream ends with its reply, or raises")

@@ -99,7 +99,7 @@ class Asking:
         if found.serves and found.episode is not None:
             async with steps.step("serve"):
                 await self.store.episodes.served(found.episode.id, self.clock())
-            return _from_memory(found)
+            return await _said(_from_memory(found), say)
         if found.standing.behind:
             async with steps.step("catch up") as step:
                 step.note = "indexed" if await self.caught_up(found.standing.behind) else "not indexed in time"
@@ -194,7 +194,9 @@ class Asking:
         since: datetime | None,
         reconciled: Reconciled | None,
     ) -> Episode:
-        before = told.found.episode.corrected if told.found.episode is not None else 0
+        earlier = told.found.episode
+        same = earlier is not None and earlier.normal == asked.normal
+        before = earlier.corrected if earlier is not None and same else 0
         episode = Episode(
             key=ask.key,
             generation_id=ask.question.generation_id,
@@ -215,7 +217,7 @@ class Asking:
             at=self.clock(),
             indexed_at=since,
             vector=vector,
-            corrected=before + (reconciled is not None and reconciled.differs and not told.found.standing.stale),
+            corrected=before + (same and reconciled is not None and reconciled.differs and not told.found.standing.stale),
         )
         return replace(episode, id=await self.store.episodes.remember(episode))
 
@@ -247,6 +249,12 @@ def _from_memory(found: Found) -> Told:
         confidence=episode.confidence,
         notes=found.standing.notes,
     )
+
+
+async def _said(told: Told, say: Say | None) -> Told:
+    if say is not None:
+        await say(told.text)
+    return told
 
 
 def _abstained(found: Found, answer: Answer, notes: Sequence[str]) -> Told:

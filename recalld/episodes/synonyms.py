@@ -150,6 +150,7 @@ draw drew drawn
 drive drove driven
 know knew known
 become became
+own owner ownership
 overwrite overwrote overwritten
 decide decision
 deliver delivery deliveries
