@@ -217,7 +217,8 @@ class Asking:
             at=self.clock(),
             indexed_at=since,
             vector=vector,
-            corrected=before + (same and reconciled is not None and reconciled.differs and not told.found.standing.stale),
+            corrected=before
+            + (same and reconciled is not None and reconciled.differs and not told.found.standing.stale),
         )
         return replace(episode, id=await self.store.episodes.remember(episode))
 
