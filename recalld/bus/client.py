@@ -13,6 +13,7 @@ import pydantic
 from recalld.bus import events, subjects, wire
 from recalld.bus.calls import PATIENCE_S, call
 from recalld.bus.connection import Address, Connection, open_connection
+from recalld.bus.services import services
 from recalld.errors import DependencyError, UnreachableError, UsageError
 
 DEADLINE_S = 30.0
@@ -69,6 +70,11 @@ class RecallClient:
         if self._connection is not None:
             await self._connection.aclose()
             self._connection = None
+
+    @property
+    def is_up(self) -> bool:
+        """Tell whether there is a server to talk to right now."""
+        return self._connection is not None and self._connection.is_up
 
     async def search(self, request: wire.SearchRequest | str | None = None, **fields: Any) -> wire.SearchReply:
         """Find the passages that best answer a query."""
@@ -195,6 +201,10 @@ class RecallClient:
         """Undo a run, or list the newest."""
         body = _of(wire.UndoRequest, request, "run", fields)
         return await self._ask("undo", body, wire.UndoReply, LONG_DEADLINE_S, repeatable=False)
+
+    async def services(self) -> tuple[wire.ServiceView, ...]:
+        """Ask every serving node how its verbs have fared. Raises RefusedError where this agent may not ask."""
+        return await services(self._open(), self._patience_s)
 
     async def events(self, request: wire.EventsRequest | None = None, **fields: Any) -> wire.EventsReply:
         """Read the event history."""

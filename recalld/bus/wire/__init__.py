@@ -88,6 +88,7 @@ from recalld.bus.wire.search import (
     Validity,
 )
 from recalld.bus.wire.status import (
+    CalibrationView,
     Check,
     Event,
     EventsReply,
@@ -96,8 +97,10 @@ from recalld.bus.wire.status import (
     HealthReply,
     HealthRequest,
     RepoStats,
+    ServiceView,
     StatsReply,
     StatsRequest,
+    VerbView,
 )
 from recalld.bus.wire.trust import CalibrateReply, CalibrateRequest, Label, ModelReport, SuspectView
 
@@ -109,6 +112,7 @@ __all__ = [
     "BriefRequest",
     "CalibrateReply",
     "CalibrateRequest",
+    "CalibrationView",
     "Change",
     "Check",
     "CheckFinding",
@@ -184,6 +188,7 @@ __all__ = [
     "ScanReport",
     "SearchReply",
     "SearchRequest",
+    "ServiceView",
     "StaleView",
     "StatsReply",
     "StatsRequest",
@@ -196,4 +201,5 @@ __all__ = [
     "UndoRequest",
     "UseView",
     "Validity",
+    "VerbView",
 ]
