@@ -41,6 +41,7 @@ from recalld.serve.documents import DocumentVerbs
 from recalld.serve.jobs import JobVerbs
 from recalld.serve.learn import LearnVerb
 from recalld.serve.lessons import LessonVerbs
+from recalld.serve.lineage import LineageVerb
 from recalld.serve.preflight import PreflightVerbs
 from recalld.serve.receipts import ReceiptVerbs
 from recalld.serve.repos import RepoVerbs
@@ -182,6 +183,7 @@ class ServeRole:
         add("brief", wire.BriefRequest, wire.BriefReply, preflight.brief)
         add("supersede", wire.SupersedeRequest, wire.SupersedeReply, supersede)
         add("get", wire.GetRequest, wire.GetReply, documents.get)
+        add("lineage", wire.LineageRequest, wire.LineageReply, LineageVerb(node.store, documents, now))
         add("forget", wire.ForgetRequest, wire.ForgetReply, documents.forget)
         add("delta", wire.DeltaRequest, wire.DeltaReply, documents.delta)
         add("repo.add", wire.RepoAddRequest, wire.RepoReply, repos.add)

@@ -84,6 +84,10 @@ class RecallClient:
         """Fetch one document whole, by path, ``repo:path`` or a hit's id."""
         return await self._ask("get", _of(wire.GetRequest, request, "ref", fields), wire.GetReply)
 
+    async def lineage(self, request: wire.LineageRequest | str | None = None, **fields: Any) -> wire.LineageReply:
+        """Say what replaced what around a document."""
+        return await self._ask("lineage", _of(wire.LineageRequest, request, "ref", fields), wire.LineageReply)
+
     async def receipts(self, request: wire.ReceiptsRequest | None = None, **fields: Any) -> wire.ReceiptsReply:
         """Say whether answers that this agent was given still stand."""
         return await self._ask("receipts", _of(wire.ReceiptsRequest, request, "", fields), wire.ReceiptsReply)

@@ -21,17 +21,15 @@ from tests.support.dashboard import (
     PAGE_OF,
     QUIET,
     compare,
+    index_texts,
     lines_of,
     seen,
     shown,
     text_of,
     type_in,
     visit,
-    write_texts,
 )
 from tests.support.directories import short_directory
-from tests.support.repos import on_disk
-from tests.support.waiting import until_indexed
 
 SIZES = ((80, 24), (160, 48))
 QUESTION = "why did we leave the message broker"
@@ -40,12 +38,9 @@ QUESTION = "why did we leave the message broker"
 @pytest.fixture(scope="module")
 async def daemon(anyio_backend: str) -> AsyncIterator[Daemon]:
     with short_directory() as directory:
-        root = directory / "memory"
-        write_texts(root)
         async with running(directory / "state", **QUIET) as started:
             async with started.client() as client:
-                await client.repo_add(str(root), name="memory")
-                await until_indexed(client, "memory", on_disk(root))
+                await index_texts(client, directory / "memory")
             yield started
 
 
@@ -67,7 +62,6 @@ async def test_the_overview_says_how_it_stands_and_why(daemon: Daemon, size: tup
 async def test_a_question_is_answered(daemon: Daemon, size: tuple[int, int]) -> None:
     async with shown(daemon, size, still=True) as (app, pilot):
         await visit(pilot, "2")
-        await pilot.press("slash")
         await type_in(pilot, QUESTION)
         await pilot.press("enter")
         await seen(pilot, lambda: "0002-no-broker.md" in text_of(app) and "asking" not in text_of(app))

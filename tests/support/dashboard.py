@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from recalld.errors import UnreachableError
 from recalld_tui.app import Dashboard
 from recalld_tui.link import Link
 from tests.support.daemon import Daemon
+from tests.support.repos import on_disk
+from tests.support.waiting import until_indexed
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 SNAPSHOTS = Path(__file__).parents[1] / "data" / "dashboard"
@@ -73,11 +76,14 @@ _STILL: Mapping[str, Any] = {
 }
 
 
-def write_texts(root: Path) -> None:
-    """Write the memory that the daemon watches."""
+async def index_texts(client: RecallClient, root: Path) -> None:
+    """Have the memory indexed, one file after another: equal scores are told apart by that order."""
+    root.mkdir()
+    await client.repo_add(str(root), name="memory")
     for path, text in TEXTS.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, newline="")
+        await until_indexed(client, "memory", on_disk(root))
 
 
 class Still(RecallClient):
@@ -94,7 +100,7 @@ class Still(RecallClient):
         """Read the history in an order that is always the same."""
         told = await super().events(request, **fields)
         ordered = sorted(told.events, key=lambda event: (event.topic, str(event.data.get("path"))))
-        return wire.EventsReply(events=tuple(event.model_copy(update={"seq": None}) for event in ordered))
+        return wire.EventsReply(events=tuple(ordered))
 
 
 def _still(message: Any) -> Any:
@@ -199,7 +205,9 @@ def compare(app: App[Any], name: str) -> None:
     if os.environ.get(WRITE):
         file.write_text(found, "utf-8")
         return
-    assert found == file.read_text("utf-8"), f"{file.name} differs; {WRITE}=1 writes it anew"
+    kept = file.read_text("utf-8").splitlines()
+    changed = "\n".join(unified_diff(kept, found.splitlines(), "kept", "found", n=1, lineterm=""))
+    assert not changed, f"{file.name} differs; {WRITE}=1 writes it anew\n{changed}"
 
 
 async def type_in(pilot: Pilot[None], text: str) -> None:

@@ -25,9 +25,13 @@ from recalld_tui.model.health import Level, away
 from recalld_tui.model.status import Status
 from recalld_tui.model.text import line
 from recalld_tui.opening import command_for, editor_of, file_of, run_editor
+from recalld_tui.screens.config import Config
+from recalld_tui.screens.events import Events
+from recalld_tui.screens.jobs import Jobs
 from recalld_tui.screens.overview import Overview
 from recalld_tui.screens.page import Page
 from recalld_tui.screens.recall import Recall
+from recalld_tui.screens.receipts import Receipts
 from recalld_tui.widgets.bar import NAMES, PAGES, Go
 from recalld_tui.widgets.dialogs import Told
 from recalld_tui.working import begin
@@ -216,7 +220,7 @@ class Dashboard(App[None]):
 
     def action_go(self, page: str) -> None:
         """Show a page."""
-        if self.page is not None:
+        if self.page is not None and page in pages():
             self.switch_mode(page)
 
     def action_search(self) -> None:
@@ -259,4 +263,4 @@ class Dashboard(App[None]):
 
 def pages() -> dict[str, type[Page]]:
     """Return the pages by name."""
-    return {page.NAME: page for page in (Overview, Recall)}
+    return {page.NAME: page for page in (Overview, Recall, Events, Jobs, Receipts, Config)}

@@ -57,6 +57,7 @@ from recalld.bus.wire.lessons import (
     UndoRequest,
     UseView,
 )
+from recalld.bus.wire.lineage import KinView, LineageReply, LineageRequest, ReplacedView
 from recalld.bus.wire.memos import CheckFinding, CheckReply, CheckRequest, SupersedeReply, SupersedeRequest
 from recalld.bus.wire.preflight import (
     BriefReply,
@@ -151,12 +152,15 @@ __all__ = [
     "JobsRequest",
     "JobsRunRequest",
     "KeptView",
+    "KinView",
     "Label",
     "LearnReply",
     "LearnRequest",
     "LessonView",
     "LessonsReply",
     "LessonsRequest",
+    "LineageReply",
+    "LineageRequest",
     "MaintainReply",
     "MaintainRequest",
     "MarkReply",
@@ -173,6 +177,7 @@ __all__ = [
     "ReceiptsRequest",
     "ReindexReply",
     "ReindexRequest",
+    "ReplacedView",
     "Reply",
     "RepoAddRequest",
     "RepoListReply",

@@ -117,14 +117,17 @@ class Journeys:
         self._by_file: OrderedDict[tuple[str, str], Journey] = OrderedDict()
 
     def add(self, event: wire.Event) -> Journey | None:
-        """Take an event; return the way that it is a step of, None for one about no file."""
+        """Take an event; return the way that it is a step of, None for one about no file.
+
+        Of one that comes from the history nobody can say when it became recallable.
+        """
         data = event.data
         if event.topic not in ENDS or "path" not in data:
             return None
         key = (str(data.get("repo", "")), str(data["path"]))
-        lag = data.get("lag_s")
+        lag, live = data.get("lag_s"), event.seq is None
         seen = event.at - timedelta(seconds=float(lag)) if isinstance(lag, int | float) else None
-        journey = Journey(*key, event.topic, seen, event.at, seq=_number(data.get("seq")))
+        journey = Journey(*key, event.topic, seen, event.at, seq=_number(data.get("seq")) if live else 0)
         self._by_file.pop(key, None)
         self._by_file[key] = journey
         if len(self._by_file) > FILES_KEPT:

@@ -11,6 +11,7 @@ from recalld_tui.model.text import clean, counted, line
 
 GOOD = ("ok", "unverified")
 """Verdicts of what may be believed."""
+LEGS = ("dense", "lexical")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Passed:
 def passages(reply: wire.SearchReply, id_: str) -> list[Passed]:
     """Return what each stage did with a passage, in order; stages that never saw it say so with neither."""
     told = []
-    for stage in reply.trace or ():
+    for stage in _in_order(reply):
         ranks = {chunk: (number, score) for number, (chunk, score) in enumerate(stage.ranking, start=1)}
         rank, score = ranks.get(id_, (None, None))
         told.append(Passed(stage.stage, rank, score, dict(stage.dropped).get(id_, "")))
@@ -133,8 +134,18 @@ def stages(reply: wire.SearchReply, best: int = 5) -> list[StageRow]:
             _reasons(stage.dropped),
             tuple((names.get(chunk, f"passage {chunk}"), score) for chunk, score in stage.ranking[:best]),
         )
-        for stage in reply.trace or ()
+        for stage in _in_order(reply)
     ]
+
+
+def _in_order(reply: wire.SearchReply) -> list[wire.TraceStage]:
+    """Return the stages, the legs among them by name: they run at once, and end now in this order, now in that."""
+    trace = list(reply.trace or ())
+    places = [number for number, stage in enumerate(trace) if stage.stage in LEGS]
+    legs = sorted((trace[number] for number in places), key=lambda stage: stage.stage)
+    for number, stage in zip(places, legs, strict=True):
+        trace[number] = stage
+    return trace
 
 
 def _reasons(dropped: Sequence[tuple[str, str]]) -> str:
