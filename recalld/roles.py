@@ -49,6 +49,7 @@ from recalld.serve.evidence import EvidenceVerb
 from recalld.serve.jobs import JobVerbs
 from recalld.serve.learn import LearnVerb
 from recalld.serve.lessons import LessonVerbs
+from recalld.serve.lineage import LineageVerb
 from recalld.serve.preflight import PreflightVerbs
 from recalld.serve.put import PutVerbs
 from recalld.serve.receipts import ReceiptVerbs
@@ -193,6 +194,7 @@ class ServeRole:
         add("brief", wire.BriefRequest, wire.BriefReply, preflight.brief)
         add("supersede", wire.SupersedeRequest, wire.SupersedeReply, supersede)
         add("get", wire.GetRequest, wire.GetReply, documents.get)
+        add("lineage", wire.LineageRequest, wire.LineageReply, LineageVerb(node.store, documents, now))
         add("forget", wire.ForgetRequest, wire.ForgetReply, documents.forget)
         add("delta", wire.DeltaRequest, wire.DeltaReply, documents.delta)
         add("repo.add", wire.RepoAddRequest, wire.RepoReply, repos.add)

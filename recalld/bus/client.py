@@ -14,6 +14,7 @@ from recalld.bus import events, subjects, wire
 from recalld.bus.calls import PATIENCE_S, call
 from recalld.bus.connection import Address, Connection, open_connection
 from recalld.bus.parts import streamed
+from recalld.bus.services import services
 from recalld.errors import DependencyError, UnreachableError, UsageError
 
 DEADLINE_S = 30.0
@@ -73,6 +74,11 @@ class RecallClient:
             await self._connection.aclose()
             self._connection = None
 
+    @property
+    def is_up(self) -> bool:
+        """Tell whether there is a server to talk to right now."""
+        return self._connection is not None and self._connection.is_up
+
     async def search(self, request: wire.SearchRequest | str | None = None, **fields: Any) -> wire.SearchReply:
         """Find the passages that best answer a query."""
         return await self._ask("search", _of(wire.SearchRequest, request, "query", fields), wire.SearchReply)
@@ -126,6 +132,10 @@ class RecallClient:
     async def get(self, request: wire.GetRequest | str | None = None, **fields: Any) -> wire.GetReply:
         """Fetch one document whole, by path, ``repo:path`` or a hit's id."""
         return await self._ask("get", _of(wire.GetRequest, request, "ref", fields), wire.GetReply)
+
+    async def lineage(self, request: wire.LineageRequest | str | None = None, **fields: Any) -> wire.LineageReply:
+        """Say what replaced what around a document."""
+        return await self._ask("lineage", _of(wire.LineageRequest, request, "ref", fields), wire.LineageReply)
 
     async def receipts(self, request: wire.ReceiptsRequest | None = None, **fields: Any) -> wire.ReceiptsReply:
         """Say whether answers that this agent was given still stand."""
@@ -272,6 +282,10 @@ class RecallClient:
         """Remove a put document's file."""
         body = _of(wire.DocumentsRemoveRequest, request, "ref", fields)
         return await self._ask("documents.remove", body, wire.DocumentsRemoveReply, repeatable=False)
+
+    async def services(self) -> tuple[wire.ServiceView, ...]:
+        """Ask every serving node how its verbs have fared. Raises RefusedError where this agent may not ask."""
+        return await services(self._open(), self._patience_s)
 
     async def events(self, request: wire.EventsRequest | None = None, **fields: Any) -> wire.EventsReply:
         """Read the event history."""

@@ -9,6 +9,7 @@ from recalld.cli import (
     ask,
     calibrate,
     check,
+    dashboard,
     demo,
     documents,
     evaluating,
@@ -80,6 +81,7 @@ command(app, examples=events.EXAMPLES)(events.events)
 command(app, examples=calibrate.EXAMPLES)(calibrate.calibrate)
 command(app, examples=demo.EXAMPLES)(demo.demo)
 command(app, examples=mcp.EXAMPLES)(mcp.mcp)
+command(app, examples=dashboard.EXAMPLES)(dashboard.dashboard)
 command(repo_app, examples=repos.ADD_EXAMPLES)(repos.add)
 command(repo_app, "list", examples=repos.LIST_EXAMPLES)(repos.list_)
 command(repo_app, examples=repos.REMOVE_EXAMPLES)(repos.remove)

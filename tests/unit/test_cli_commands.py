@@ -16,7 +16,7 @@ ISSUE = {
     "recalld": {"run", "status", "doctor", "reload", "migrate", "config show", "config check"},
     "recall": {
         *("search", "get", "stats", "health", "reindex", "forget", "delta", "events", "demo"),
-        *("receipts", "supersede", "check", "calibrate", "lint", "preflight", "brief", "mcp"),
+        *("receipts", "supersede", "check", "calibrate", "lint", "preflight", "brief", "mcp", "dashboard"),
         *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema", "evaluate check"),
         *("evaluate import", "evaluate propose", "evaluate ablate", "evaluate embedders", "evaluate finetune"),
         *("ask", "evidence", "sessions list", "sessions show", "sessions create", "sessions rename", "sessions delete"),

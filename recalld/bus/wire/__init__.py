@@ -87,6 +87,7 @@ from recalld.bus.wire.lessons import (
     UndoRequest,
     UseView,
 )
+from recalld.bus.wire.lineage import KinView, LineageReply, LineageRequest, ReplacedView
 from recalld.bus.wire.memos import CheckFinding, CheckReply, CheckRequest, SupersedeReply, SupersedeRequest
 from recalld.bus.wire.preflight import (
     BriefReply,
@@ -129,6 +130,7 @@ from recalld.bus.wire.search import (
     Validity,
 )
 from recalld.bus.wire.status import (
+    CalibrationView,
     Check,
     Event,
     EventsReply,
@@ -137,8 +139,10 @@ from recalld.bus.wire.status import (
     HealthReply,
     HealthRequest,
     RepoStats,
+    ServiceView,
     StatsReply,
     StatsRequest,
+    VerbView,
 )
 from recalld.bus.wire.trust import CalibrateReply, CalibrateRequest, Label, ModelReport, SuspectView
 
@@ -155,6 +159,7 @@ __all__ = [
     "CalibrateEpisodesRequest",
     "CalibrateReply",
     "CalibrateRequest",
+    "CalibrationView",
     "Change",
     "Check",
     "CheckFinding",
@@ -210,12 +215,15 @@ __all__ = [
     "JobsRequest",
     "JobsRunRequest",
     "KeptView",
+    "KinView",
     "Label",
     "LearnReply",
     "LearnRequest",
     "LessonView",
     "LessonsReply",
     "LessonsRequest",
+    "LineageReply",
+    "LineageRequest",
     "MaintainReply",
     "MaintainRequest",
     "MarkReply",
@@ -240,6 +248,7 @@ __all__ = [
     "ReceiptsRequest",
     "ReindexReply",
     "ReindexRequest",
+    "ReplacedView",
     "Reply",
     "RepoAddRequest",
     "RepoListReply",
@@ -255,6 +264,7 @@ __all__ = [
     "ScanReport",
     "SearchReply",
     "SearchRequest",
+    "ServiceView",
     "SessionEditRequest",
     "SessionView",
     "SessionsReply",
@@ -272,4 +282,5 @@ __all__ = [
     "UndoRequest",
     "UseView",
     "Validity",
+    "VerbView",
 ]
