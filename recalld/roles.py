@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -128,11 +128,12 @@ class ServeRole:
         self._service = Service(node.foundation.connection, node.settings.node.name, __version__, node.settings.bus)
         likeness = self._likeness()
         self._rulebook = Rulebook(node.store, self._changes, now, lambda: gate_of(node.settings.lessons), likeness)
+        self._answers = Answers(node)
         self._add_verbs()
 
     async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
         """Answer until told to stop; what was asked until then is answered."""
-        async with anyio.create_task_group() as group:
+        async with aclosing(self._answers), anyio.create_task_group() as group:
             group.start_soon(self._rulebook.keep)
             group.start_soon(self._node.usage.run)
             await self._service.run(stop, task_status=task_status)
@@ -211,7 +212,7 @@ class ServeRole:
 
     def _add_answers(self, freshness: Freshness, ingest: IngestStream) -> None:
         """Add the verbs that answer in sentences, and those of what is remembered of it."""
-        node, add, answers = self._node, self._service.add, Answers(self._node)
+        node, add, answers = self._node, self._service.add, self._answers
         conversation = Conversation(node.store, now, answers.rewrite if answers.answerer is not None else None)
         sessions = SessionVerbs(node.store, now, lambda: uuid.uuid4().hex[:12])
         episodes = EpisodeVerbs(node.store, now)
