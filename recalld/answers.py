@@ -20,6 +20,7 @@ from recalld.episodes.evidence import Count
 from recalld.episodes.extract import Embed
 from recalld.episodes.fitted import fitted
 from recalld.episodes.freshness import Freshness
+from recalld.episodes.gathering import Gathering
 from recalld.episodes.lookup import Lookup
 from recalld.episodes.writing import Generating, Quoting, Writer
 from recalld.errors import DependencyError, RecalldError
@@ -78,15 +79,13 @@ class Answers:
 
         freshness = Freshness(node.store, self._on_disk, now)
         count, _ = await self.counting()
+        writer = self._writer(self._embed_sentences(generation))
         return Asking(
             node.store,
             Lookup(node.store, freshness, await self.model(generation.embedder_fingerprint), now),
-            freshness,
-            await node.answering(generation),
+            Gathering(await node.answering(generation), freshness, writer, count, self._caught_up),
             embed,
-            self._writer(self._embed_sentences(generation)),
-            count,
-            self._caught_up,
+            writer,
             now,
         )
 
@@ -103,7 +102,9 @@ class Answers:
 
     def _writer(self, embed: Embed) -> Writer:
         quoting = Quoting(embed, notes=(f"{self.trouble}: quoted instead",) if self.trouble else ())
-        return Generating(self.answerer, quoting) if self.answerer is not None else quoting
+        if self.answerer is None:
+            return quoting
+        return Generating(self.answerer, quoting, self._node.settings.ask.hyde)
 
     def _embed_sentences(self, generation: Generation) -> Embed:
         async def embed(texts: Sequence[str]) -> Sequence[Vector]:
@@ -124,6 +125,11 @@ class Answers:
             return None
         text = " ".join(made.text.split())
         return text if made.finished and 0 < len(text) <= 2_000 else None
+
+    async def aclose(self) -> None:
+        """Release the answerer."""
+        if self.answerer is not None:
+            await self.answerer.aclose()
 
     async def _on_disk(self, sources: Sequence[Citation]) -> Mapping[Citation, bool]:
         """Say of documents whether their files are as the index has them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -130,11 +130,12 @@ class ServeRole:
         self._service = Service(node.foundation.connection, node.settings.node.name, __version__, node.settings.bus)
         likeness = self._likeness()
         self._rulebook = Rulebook(node.store, self._changes, now, lambda: gate_of(node.settings.lessons), likeness)
+        self._answers = Answers(node)
         self._add_verbs()
 
     async def run(self, stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
         """Answer until told to stop; what was asked until then is answered."""
-        async with anyio.create_task_group() as group:
+        async with aclosing(self._answers), anyio.create_task_group() as group:
             group.start_soon(self._rulebook.keep)
             group.start_soon(self._node.usage.run)
             await self._service.run(stop, task_status=task_status)
@@ -176,8 +177,7 @@ class ServeRole:
         supersede = SupersedeVerb(node.store, documents, FileClient(connection), scans.scan, now)
         repos = RepoVerbs(node.store, node.settings.node.name, announce, now)
         control = ControlVerbs(node.store, scans.scan, EventHistory(connection))
-        answers = Answers(node)
-        probes = (*node.probes(), answers.check)
+        probes = (*node.probes(), self._answers.check)
         status = StatusVerbs(
             node.store, freshness, probes, node.settings.node.name, node.settings.node.roles, node.started_at
         )
@@ -209,14 +209,14 @@ class ServeRole:
         add("jobs.run", wire.JobsRunRequest, wire.JobRunReply, jobs.run)
         add("jobs.cancel", wire.JobsCancelRequest, wire.JobRunReply, jobs.cancel)
         self._add_lessons(documents)
-        self._add_answers(answers, freshness, ingest)
+        self._add_answers(freshness, ingest)
         self._add_put()
         add("stats", wire.StatsRequest, wire.StatsReply, status.stats)
         add("health", wire.HealthRequest, wire.HealthReply, status.health)
 
-    def _add_answers(self, answers: Answers, freshness: Freshness, ingest: IngestStream) -> None:
+    def _add_answers(self, freshness: Freshness, ingest: IngestStream) -> None:
         """Add the verbs that answer in sentences, and those of what is remembered of it."""
-        node, add = self._node, self._service.add
+        node, add, answers = self._node, self._service.add, self._answers
         conversation = Conversation(node.store, now, answers.rewrite if answers.answerer is not None else None)
         sessions = SessionVerbs(node.store, now, lambda: uuid.uuid4().hex[:12])
         episodes = EpisodeVerbs(node.store, now, lambda merge: episode_care(node, merge))

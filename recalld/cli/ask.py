@@ -83,29 +83,33 @@ async def ask(
         **search.narrowing(repo, kind, tag, path, mode, since, until, as_of, known_as_of),
     }
     async with cli.client() as client:
-        reply = await (_streamed(client, fields, cli.as_json) if stream else client.ask(**fields))
+        if stream:
+            reply, said = await _streamed(client, fields, cli.as_json)
+        else:
+            reply, said = await client.ask(**fields), ""
     if cli.as_json:
         output.reply_json(reply)
     else:
-        show(reply, output.console(), words=not stream)
+        show(reply, output.console(), words=said.strip() != reply.answer.strip())
     return 1 if reply.abstained else 0
 
 
-async def _streamed(client: RecallClient, fields: dict[str, Any], as_json: bool) -> wire.AskReply:
-    """Print the words as they come: to standard error where standard output is for JSON."""
+async def _streamed(client: RecallClient, fields: dict[str, Any], as_json: bool) -> tuple[wire.AskReply, str]:
+    """Print the words as they come, and return them: to standard error where standard output is for JSON.
+
+    The reply may have others: where what was written did not stand, or nothing had to be written.
+    """
     from recalld.bus import wire
 
     out = sys.stderr if as_json else sys.stdout
-    said = ""
+    said: list[str] = []
     async with client.asking(**fields) as parts:
         async for part in parts:
             if isinstance(part, wire.AskReply):
                 out.write("\n" if said else "")
-                if part.answer.strip() != said.strip():  # what was written did not stand
-                    out.write(f"{output.terminal(part.answer)}\n" if part.answer else "")
                 out.flush()
-                return part
-            said += part.text
+                return part, "".join(said)
+            said += [part.text] if part.text else []
             out.write(output.terminal(part.text))
             out.flush()
     raise AssertionError("a stream ends with its reply, or raises")

@@ -13,20 +13,19 @@ from typing import Literal
 
 from recalld.episodes.answerer import Say
 from recalld.episodes.citing import check
-from recalld.episodes.evidence import Count, Evidence, Order, Passage, Stance, assemble
-from recalld.episodes.freshness import Freshness
+from recalld.episodes.evidence import Evidence, Passage, Stance, sources_of
 from recalld.episodes.gate import Asked
+from recalld.episodes.gathering import Gathering
 from recalld.episodes.junk import junk
 from recalld.episodes.lookup import Found, Lookup
-from recalld.episodes.reconcile import Derived, Reconciled, reconcile
+from recalld.episodes.once import Once
+from recalld.episodes.reconcile import Derived, Reconciled, reconcile, same, unmarked
 from recalld.episodes.steps import Steps
 from recalld.episodes.writing import Writer, Written
 from recalld.model import State, Vector
-from recalld.recall.answer import Answer, Answering, Judged, Question
+from recalld.recall.answer import Answer, Question
 from recalld.store import Store
 from recalld.store.episodes import Episode
-from recalld.trust.receipts import Citation
-from recalld.trust.standing import standing_of
 from recalld.trust.wording import abstention
 
 DEPTH = 24
@@ -79,43 +78,40 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Answers questions over one generation. ``caught_up`` waits until documents are indexed as they are on disk."""
+    """Answers questions over one generation."""
 
     store: Store
     lookup: Lookup
-    freshness: Freshness
-    answering: Answering
+    gathering: Gathering
     embed: Callable[[str], Awaitable[Vector | None]]
     writer: Writer
-    count: Count
-    caught_up: Callable[[Sequence[Citation]], Awaitable[bool]]
     clock: Callable[[], datetime]
 
     async def ask(self, ask: Ask, steps: Steps, say: Say | None = None) -> Told:
         """Answer; ``say`` takes the words as they are written. Raises as retrieval does."""
         asked = Asked(ask.question.text)
-        vector = _Once(lambda: self.embed(ask.question.text))
+        vector = Once(lambda: self.embed(ask.question.text))
         found = Found(why="left aside, as asked") if ask.fresh else await self._looked_up(ask, asked, vector, steps)
         if found.serves and found.episode is not None:
             async with steps.step("serve"):
                 await self.store.episodes.served(found.episode.id, self.clock())
             return await _said(_from_memory(found), say)
         if found.standing.behind:
-            async with steps.step("catch up") as step:
-                step.note = "indexed" if await self.caught_up(found.standing.behind) else "not indexed in time"
+            await self.gathering.catch_up(found.standing, steps)
         return await self._derived(ask, asked, vector, found, steps, say)
 
-    async def _looked_up(self, ask: Ask, asked: Asked, vector: _Once, steps: Steps) -> Found:
+    async def _looked_up(self, ask: Ask, asked: Asked, vector: Once[Vector | None], steps: Steps) -> Found:
         async with steps.step("lookup") as step:
             found = await self.lookup.find(ask.key, asked, ask.question.filters, vector)
             step.note = found.why
         return found
 
     async def _derived(
-        self, ask: Ask, asked: Asked, vector: _Once, found: Found, steps: Steps, say: Say | None
+        self, ask: Ask, asked: Asked, vector: Once[Vector | None], found: Found, steps: Steps, say: Say | None
     ) -> Told:
         since = await self.store.episodes.newest_indexed()
-        answer, evidence, notes = await self._evidence(ask, steps)
+        gathered = await self.gathering.gather(ask.question, ask.budget, steps)
+        answer, evidence, notes = gathered.answer, gathered.evidence, gathered.notes
         if not evidence.passages:
             return _abstained(found, answer, notes)
         async with steps.step("answer") as step:
@@ -124,13 +120,14 @@ class Asking:
         async with steps.step("check") as step:
             written = await self._checked(ask, asked, evidence, vector, written)
             step.note = "; ".join(written.notes)
-        cited = _cited(written.text, evidence)
-        if not cited:
+        if not _cited(written.text, evidence):
             return replace(_abstained(found, answer, (*notes, *written.notes)), evidence=evidence)
-        reconciled = await self._reconciled(found, written, cited, steps)
+        written, reconciled = await self._reconciled(ask, found, evidence, written, steps)
         if reconciled is not None and reconciled.earlier and found.episode is not None:
             await self.store.episodes.served(found.episode.id, self.clock())
-            return replace(_from_memory(found), source="reconciled", answer=answer, reason=reconciled.why)
+            told = replace(_from_memory(found), source="reconciled", answer=answer, reason=reconciled.why)
+            return replace(told, notes=(*told.notes, *written.notes))
+        cited = _cited(written.text, evidence)
         told = _told(found, answer, evidence, written, cited, notes, reconciled)
         own = await vector()
         if answer.retrieval.state is State.READY and written.keep and own is not None:
@@ -138,52 +135,45 @@ class Asking:
                 told = replace(told, episode=await self._remembered(ask, asked, told, own, since, reconciled))
         return told
 
-    async def _evidence(self, ask: Ask, steps: Steps) -> tuple[Answer, Evidence, Sequence[str]]:
-        """Retrieve, and once more where a file that would be cited has changed on disk meanwhile."""
-        notes: Sequence[str] = ()
-        for again in (False, True):
-            async with steps.step("retrieve") as step:
-                question = await self.writer.expanded(ask.question)
-                answer = await self.answering.answer(question)
-                steps.inner(answer.retrieval.trace)
-                step.note = f"{len(answer.hits)} hits hold, {len(answer.withheld)} withheld"
-            async with steps.step("evidence") as step:
-                evidence = assemble(answer.hits, ask.budget, self.count, Order.RANK)
-                step.note = f"{len(evidence.passages)} passages, {evidence.tokens} of {ask.budget} tokens"
-                standing = await self.freshness.on_disk(sources_of([one.judged for one in evidence.passages]))
-            notes = standing.notes
-            if not standing.behind or again:
-                break
-            async with steps.step("catch up") as step:
-                step.note = "indexed" if await self.caught_up(standing.behind) else "not indexed in time"
-        if standing.behind:
-            paths = {(one.repo, one.path) for one in standing.behind}
-            left = [hit for hit in answer.hits if (hit.hit.chunk.repo, hit.hit.chunk.path) not in paths]
-            evidence = assemble(left, ask.budget, self.count, Order.RANK)
-            names = ", ".join(sorted(path for _, path in paths))
-            notes = (*notes, f"left out, as they changed on disk and are not indexed yet: {names}")
-        return answer, evidence, notes
-
-    async def _checked(self, ask: Ask, asked: Asked, evidence: Evidence, vector: _Once, written: Written) -> Written:
+    async def _checked(
+        self, ask: Ask, asked: Asked, evidence: Evidence, vector: Once[Vector | None], written: Written
+    ) -> Written:
         """Return an answer that stands on what it cites; where a model's does not, the passages are quoted instead."""
-        passages = {one.number: f"{one.label}\n{one.text}" for one in evidence.passages}
-        rubbish = junk(written.text, finished=written.finished)
-        faults = (rubbish,) if rubbish else check(written.text, passages).faults
-        if not faults or written.quoted:
+        if written.quoted or written.missing:
+            return written
+        fault = _fault(written, evidence)
+        if not fault:
             return written
         quoted = await self.writer.quote(ask.question.text, asked.form, evidence, vector)
-        note = f"what {written.by} wrote does not stand ({faults[0]}): quoted instead"
+        note = f"what {written.by} wrote does not stand ({fault}): quoted instead"
         return replace(quoted, notes=(*written.notes, note), keep=False)
 
     async def _reconciled(
-        self, found: Found, written: Written, cited: Sequence[Cited], steps: Steps
-    ) -> Reconciled | None:
-        if found.episode is None:
-            return None
+        self, ask: Ask, found: Found, evidence: Evidence, written: Written, steps: Steps
+    ) -> tuple[Written, Reconciled | None]:
+        """Weigh memory's answer against the one that was written; return what is to be said, and which counts."""
+        reconciled = reconcile(found, Derived(written.text, _sure(_cited(written.text, evidence))))
+        if reconciled is None or found.episode is None:
+            return written, None
         async with steps.step("reconcile") as step:
-            reconciled = reconcile(found, Derived(written.text, _sure(cited)))
-            step.note = reconciled.why if reconciled is not None else ""
-        return reconciled
+            if reconciled.differs and not found.standing.stale and written.keep and not written.quoted:
+                written, reconciled = await self._weighed(ask, found.episode, evidence, written, reconciled)
+            step.note = reconciled.why
+        return written, reconciled
+
+    async def _weighed(
+        self, ask: Ask, episode: Episode, evidence: Evidence, written: Written, by_rules: Reconciled
+    ) -> tuple[Written, Reconciled]:
+        """Have one answer made of two that differ while both stand; where none comes of it, the rules have decided."""
+        made = await self.writer.reconciled(ask.question.text, unmarked(episode.answer), written.text, evidence)
+        if made is None:
+            return written, by_rules
+        fault = "; ".join(made.notes) or _fault(made, evidence)
+        if fault:
+            note = f"{made.by} made no one answer of two ({fault}): rules decided"
+            return replace(written, notes=(*written.notes, note)), by_rules
+        why = f"{made.by} weighed it against the earlier answer"
+        return replace(made, notes=written.notes), Reconciled(False, not same(made.text, episode.answer), why)
 
     async def _remembered(
         self,
@@ -221,19 +211,6 @@ class Asking:
             + (same and reconciled is not None and reconciled.differs and not told.found.standing.stale),
         )
         return replace(episode, id=await self.store.episodes.remember(episode))
-
-
-class _Once:
-    """A question's vector, made when it is first wanted."""
-
-    def __init__(self, make: Callable[[], Awaitable[Vector | None]]) -> None:
-        self._make = make
-        self._made: list[Vector | None] = []
-
-    async def __call__(self) -> Vector | None:
-        if not self._made:
-            self._made.append(await self._make())
-        return self._made[0]
 
 
 def _from_memory(found: Found) -> Told:
@@ -296,8 +273,17 @@ def _told(
 
 def _cited(text: str, evidence: Evidence) -> list[Cited]:
     passages = {one.number: one for one in evidence.passages}
-    numbers = check(text, {number: f"{one.label}\n{one.text}" for number, one in passages.items()}).cited
-    return [Cited(number, passages[number]) for number in numbers]
+    return [Cited(number, passages[number]) for number in check(text, _shown(evidence)).cited]
+
+
+def _fault(written: Written, evidence: Evidence) -> str:
+    """Return why an answer does not stand on what it cites; empty where it does."""
+    rubbish = junk(written.text, finished=written.finished)
+    return rubbish or next(iter(check(written.text, _shown(evidence)).faults), "")
+
+
+def _shown(evidence: Evidence) -> dict[int, str]:
+    return {one.number: f"{one.label}\n{one.text}" for one in evidence.passages}
 
 
 def _sure(cited: Sequence[Cited]) -> float | None:
@@ -309,15 +295,6 @@ def _floor(cited: Sequence[Cited]) -> float | None:
     cosines = [one.passage.judged.hit.scores.get("dense") for one in cited]
     known = [cosine for cosine in cosines if cosine is not None]
     return min(known) if len(known) == len(cosines) else None
-
-
-def sources_of(hits: Sequence[Judged]) -> list[Citation]:
-    """Return the documents that hits are of, each once, as an answer relies on them."""
-    chunks = {one.hit.chunk.document_id: one.hit.chunk for one in hits}
-    return [
-        Citation(id_, chunk.repo, chunk.path, chunk.content_hash, standing_of(chunk.metadata).valid_until)
-        for id_, chunk in chunks.items()
-    ]
 
 
 def _kept(one: Cited) -> dict[str, object]:

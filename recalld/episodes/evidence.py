@@ -14,6 +14,7 @@ from enum import StrEnum
 from recalld.episodes.sentences import sentences
 from recalld.recall.answer import Judged
 from recalld.recall.context import Context
+from recalld.trust.receipts import Citation
 from recalld.trust.standing import Status, standing_of
 
 Count = Callable[[str], int]
@@ -120,6 +121,15 @@ def stance_of(hits: Sequence[Judged]) -> Stance:
     standing = standing_of(hits[0].hit.chunk.metadata)
     turned_down = standing.status is Status.UNADOPTED and standing.written.strip().lower().startswith(_TURNED_DOWN)
     return Stance.NEGATIVE if turned_down else Stance.SUPPORTS
+
+
+def sources_of(hits: Sequence[Judged]) -> list[Citation]:
+    """Return the documents that hits are of, each once, as an answer relies on them."""
+    chunks = {one.hit.chunk.document_id: one.hit.chunk for one in hits}
+    return [
+        Citation(id_, chunk.repo, chunk.path, chunk.content_hash, standing_of(chunk.metadata).valid_until)
+        for id_, chunk in chunks.items()
+    ]
 
 
 def _is_metadata(judged: Judged) -> bool:

@@ -39,7 +39,7 @@ def reconcile(found: Found, derived: Derived) -> Reconciled | None:
     episode = found.episode
     if episode is None:
         return None
-    differs = _said(episode.answer) != _said(derived.answer)
+    differs = not same(episode.answer, derived.answer)
     if found.standing.stale:
         return Reconciled(False, differs, "the earlier answer no longer stands")
     if not differs:
@@ -56,6 +56,16 @@ def _surer(found: Found, episode: Episode, derived: Derived) -> bool:
     return found.confidence * (episode.confidence or 0.0) > (derived.confidence or 0.0) + _CLEARLY
 
 
+def same(first: str, second: str) -> bool:
+    """Tell whether two answers say the same in the same words."""
+    return _said(first) == _said(second)
+
+
+def unmarked(answer: str) -> str:
+    """Return an answer without its markers, which number the passages of another day."""
+    return _MARKER.sub("", answer)
+
+
 def _said(answer: str) -> str:
     """Return an answer without its markers, case and spacing."""
-    return " ".join(_WORDS.findall(_MARKER.sub("", answer.casefold())))
+    return " ".join(_WORDS.findall(unmarked(answer.casefold())))

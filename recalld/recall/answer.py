@@ -66,12 +66,16 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Hits that hold, best first; those that do not, in a list of their own; and what retrieval says of itself."""
+    """Hits that hold, best first; those that do not, in a list of their own; and what retrieval says of itself.
+
+    ``standing`` counts the candidates whose documents stand, however far they are from the question.
+    """
 
     hits: Sequence[Judged]
     withheld: Sequence[Judged]
     calibrated: bool
     retrieval: Retrieval
+    standing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,28 @@ class Answering:
         answer, crowded = await self._attempt(question, depth)
         if crowded:
             answer, _ = await self._attempt(question, min(MOST, depth * DEEPER))
+        return await self._gated(question, answer)
+
+    async def answer_by(self, question: Question, passage: str, before: Retrieval) -> Answer:
+        """Search with a passage that was made up in the question's place, and judge what it finds by the question.
+
+        Each document gives the passage that best answers the question, with the question's own scores; ``before`` is
+        the question's own search, whose vectors and scores are used again. So a hit is as sure as if the question
+        itself had found it. Raises as retrieval does.
+        """
+        depth = min(MOST, question.k + SPARE)
+        found = await self._retriever.retrieve(
+            passage, depth, question.mode, question.filters, question.generation_id, question.trace
+        )
+        documents = list(dict.fromkeys(hit.chunk.document_id for hit in found.chunks))
+        best = await self._retriever.best_of(question.text, before.vectors, documents, question.generation_id)
+        own = {_id(hit): hit.scores for hit in before.chunks}
+        scored = [replace(hit, scores={**hit.scores, **own.get(_id(hit), {})}) for hit in best.values()]
+        hits = sorted(scored, key=_closeness, reverse=True)
+        retrieval = replace(found, chunks=hits, vectors=before.vectors)
+        return await self._gated(question, await self._judged(question, retrieval))
+
+    async def _gated(self, question: Question, answer: Answer) -> Answer:
         if self._gate is None or not answer.calibrated or not answer.hits:
             return answer
         return await _looked_at_again(self._gate, question.text, answer)
@@ -115,6 +141,11 @@ class Answering:
         retrieval = await self._retriever.retrieve(
             question.text, depth, question.mode, question.filters, question.generation_id, question.trace
         )
+        answer = await self._judged(question, retrieval)
+        crowded = len(retrieval.chunks) >= depth and answer.standing < question.k
+        return answer, crowded
+
+    async def _judged(self, question: Question, retrieval: Retrieval) -> Answer:
         begun = perf_counter()
         documents = list(dict.fromkeys(hit.chunk.document_id for hit in retrieval.chunks))
         graph = Graph(await self._standings.around(documents)) if documents else Graph(())
@@ -127,9 +158,7 @@ class Answering:
         candidates = arrange(retrieval.chunks, standings, replaced, successors, graph)
         answer = self._conclude(question.k, retrieval, candidates)
         stage = _stage(begun, candidates, answer)
-        judged = replace(answer, retrieval=replace(retrieval, trace=(*retrieval.trace, stage)))
-        standing = sum(candidate.standing is None for candidate in candidates)
-        return judged, len(retrieval.chunks) >= depth and standing < question.k
+        return replace(answer, retrieval=replace(retrieval, trace=(*retrieval.trace, stage)))
 
     async def _successors(
         self,
@@ -159,7 +188,7 @@ class Answering:
             judgement = candidate.standing or gate
             judged = Judged(candidate.hit, judgement, sure, candidate.successor, candidate.stands_for)
             (hits if judgement.verdict.answers else withheld).append(judged)
-        return Answer(hits[:k], withheld[:k], None not in confidences, retrieval)
+        return Answer(hits[:k], withheld[:k], None not in confidences, retrieval, len(standing))
 
     def _sure(self, candidates: Sequence[_Candidate]) -> list[float | None]:
         """Return the confidence in each; a successor is as sure as the hit whose place it takes."""
@@ -262,6 +291,11 @@ def _successor_path(standing: Judgement | None, graph: Graph) -> str | None:
 
 def _id(hit: RankedChunk) -> int:
     return hit.chunk.id
+
+
+def _closeness(hit: RankedChunk) -> tuple[float, float]:
+    """Order passages by how near they are to the question; those that late interaction did not look at go last."""
+    return hit.scores.get("maxsim", float("-inf")), hit.scores.get("dense", 0.0)
 
 
 def _stage(begun: float, candidates: Sequence[_Candidate], answer: Answer) -> StageTrace:

@@ -10,8 +10,8 @@ from datetime import datetime
 from recalld.bus import wire
 from recalld.bus.service import Tell
 from recalld.episodes.answerer import Say
-from recalld.episodes.ask import DEPTH, Ask, Asking, Told, sources_of
-from recalld.episodes.evidence import Stance
+from recalld.episodes.ask import DEPTH, Ask, Asking, Told
+from recalld.episodes.evidence import Stance, sources_of
 from recalld.episodes.extract import NAME
 from recalld.episodes.form import form_of
 from recalld.episodes.keys import key_of

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recalld.bus import wire
-from recalld.episodes.ask import sources_of
-from recalld.episodes.evidence import Count, Evidence, Order, Passage, assemble
+from recalld.episodes.evidence import Count, Evidence, Order, Passage, assemble, sources_of
 from recalld.errors import RecalldError, WarmingError
 from recalld.model import Generation, Mode
 from recalld.recall.answer import Answering

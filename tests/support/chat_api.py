@@ -7,6 +7,7 @@ import re
 import select
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -80,15 +81,15 @@ class Line:
             )
         self.write("data: [DONE]\n\n")
 
-    def until_closed(self) -> None:
-        """Say nothing until the client hangs up or the test is over."""
-        waited = 0.0
-        while not self._over.is_set() and waited < LONGEST_S:
+    def until_closed(self, longest_s: float = LONGEST_S) -> bool:
+        """Say nothing until the client hangs up, the test is over or the time is; tell whether the client is there."""
+        until = time.monotonic() + longest_s
+        while not self._over.is_set() and time.monotonic() < until:
             ready, _, _ = select.select([self._handler.connection], [], [], 0.02)
-            waited += 0.02
             if ready and not _peek(self._handler.connection):
                 self._request.closed.set()
-                return
+                return False
+        return not self._over.is_set()
 
 
 def _peek(connection: socket.socket) -> bytes:
@@ -135,6 +136,27 @@ def stalling(*words: str) -> Respond:
         for word in words:
             line.words(word)
         line.until_closed()
+
+    return respond
+
+
+def citing(path: str, text: str, reason: str = "stop") -> Respond:
+    """Answer with a text in which ``{n}`` is the number of the passage of a path."""
+
+    def respond(request: Request, line: Line) -> None:
+        found = re.search(rf"^\[(\d+)\] \S+:{re.escape(path)}:", request.user, re.MULTILINE)
+        saying(text.format(n=found[1] if found else "98"), reason)(request, line)
+
+    return respond
+
+
+def slowly(word: str = "on and ", pause_s: float = 0.05) -> Respond:
+    """Write a word now and then until nobody reads it."""
+
+    def respond(request: Request, line: Line) -> None:
+        line.head()
+        while line.words(word) and line.until_closed(pause_s):
+            pass
 
     return respond
 
