@@ -21,6 +21,7 @@ from recalld.episodes.lookup import Found, Lookup
 from recalld.episodes.reconcile import Derived, Reconciled, reconcile
 from recalld.episodes.steps import Steps
 from recalld.episodes.writing import Writer, Written
+from recalld.errors import RecalldError
 from recalld.model import State, Vector
 from recalld.recall.answer import Answer, Answering, Judged, Question
 from recalld.store import Store
@@ -135,7 +136,10 @@ class Asking:
         own = await vector()
         if answer.retrieval.state is State.READY and written.keep and own is not None:
             async with steps.step("remember"):
-                told = replace(told, episode=await self._remembered(ask, asked, told, own, since, reconciled))
+                try:
+                    told = replace(told, episode=await self._remembered(ask, asked, told, own, since, reconciled))
+                except RecalldError as error:
+                    told = replace(told, notes=(*told.notes, f"the answer is not remembered: {error.message}"))
         return told
 
     async def _evidence(self, ask: Ask, steps: Steps) -> tuple[Answer, Evidence, Sequence[str]]:
@@ -197,6 +201,7 @@ class Asking:
         earlier = told.found.episode
         same = earlier is not None and earlier.normal == asked.normal
         before = earlier.corrected if earlier is not None and same else 0
+        corrects = same and reconciled is not None and reconciled.differs and not told.found.standing.stale
         episode = Episode(
             key=ask.key,
             generation_id=ask.question.generation_id,
@@ -217,7 +222,7 @@ class Asking:
             at=self.clock(),
             indexed_at=since,
             vector=vector,
-            corrected=before + (same and reconciled is not None and reconciled.differs and not told.found.standing.stale),
+            corrected=before + corrects,
         )
         return replace(episode, id=await self.store.episodes.remember(episode))
 

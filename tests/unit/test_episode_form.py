@@ -23,7 +23,12 @@ SINGLE = {
     "how often": ("How often is the index rebuilt?", "at what interval do heartbeats go out"),
     "how many": ("How many replicas do we run?", "what is the number of workers", "How much memory may a job take?"),
     "how much": ("How big may an upload be?", "how fast must a search answer"),
-    "when": ("When is the freeze?", "What time does the backup run?", "what is the deadline for the audit", "which day"),
+    "when": (
+        "When is the freeze?",
+        "What time does the backup run?",
+        "what is the deadline for the audit",
+        "which day",
+    ),
     "where": ("Where are backups kept?", "which directory holds the logs", "In what folder do exports land?"),
     "who": ("Who owns billing?", "Whose job is the rotation?", "whom do I ask for access", "which person approves it"),
     "how": (
@@ -85,4 +90,6 @@ def test_case_spacing_and_curly_marks_do_not_count(question: str) -> None:
 
 
 def test_contractions_are_written_out() -> None:
-    assert plain("what's up, can't it? won’t it? doesn't w/o") == "what is up, can not it? will not it? does not without"
+    assert (
+        plain("what's up, can't it? won’t it? doesn't w/o") == "what is up, can not it? will not it? does not without"
+    )
