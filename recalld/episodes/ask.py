@@ -22,6 +22,7 @@ from recalld.episodes.once import Once
 from recalld.episodes.reconcile import Derived, Reconciled, reconcile, same, unmarked
 from recalld.episodes.steps import Steps
 from recalld.episodes.writing import Writer, Written
+from recalld.errors import RecalldError
 from recalld.model import State, Vector
 from recalld.recall.answer import Answer, Question
 from recalld.store import Store
@@ -132,7 +133,10 @@ class Asking:
         own = await vector()
         if answer.retrieval.state is State.READY and written.keep and own is not None:
             async with steps.step("remember"):
-                told = replace(told, episode=await self._remembered(ask, asked, told, own, since, reconciled))
+                try:
+                    told = replace(told, episode=await self._remembered(ask, asked, told, own, since, reconciled))
+                except RecalldError as error:
+                    told = replace(told, notes=(*told.notes, f"the answer is not remembered: {error.message}"))
         return told
 
     async def _checked(
@@ -185,8 +189,9 @@ class Asking:
         reconciled: Reconciled | None,
     ) -> Episode:
         earlier = told.found.episode
-        same = earlier is not None and earlier.normal == asked.normal
-        before = earlier.corrected if earlier is not None and same else 0
+        replaced = earlier is not None and earlier.normal == asked.normal
+        before = earlier.corrected if earlier is not None and replaced else 0
+        corrects = replaced and reconciled is not None and reconciled.differs and not told.found.standing.stale
         episode = Episode(
             key=ask.key,
             generation_id=ask.question.generation_id,
@@ -207,8 +212,7 @@ class Asking:
             at=self.clock(),
             indexed_at=since,
             vector=vector,
-            corrected=before
-            + (same and reconciled is not None and reconciled.differs and not told.found.standing.stale),
+            corrected=before + corrects,
         )
         return replace(episode, id=await self.store.episodes.remember(episode))
 

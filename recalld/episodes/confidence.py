@@ -24,7 +24,9 @@ whether the gate found no difference."""
 AGE_DAYS = 90.0
 """In so many days an answer loses half its odds."""
 FAILURE, HELP = 3.0, 0.3
-"""Log odds of a failure or correction that no help outweighs, and of a help: one failure is enough to derive anew."""
+"""Log odds of a failure that no help outweighs, and of a help: one failure is enough to derive anew."""
+CORRECTION = 0.5
+"""Log odds that an answer loses with each one before it to the same question that turned out otherwise."""
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
@@ -96,6 +98,7 @@ def features_of(similarity: float, compared: Compared) -> tuple[float, ...]:
 
 def history_of(episode: Episode, now: datetime) -> float:
     """Return what became of an answer as log odds: marks, corrections, age."""
-    net = episode.helped - episode.failed - episode.corrected
+    net = episode.helped - episode.failed
     days = max(0.0, (now - episode.at).total_seconds() / 86_400)
-    return (HELP * min(net, 3) if net >= 0 else FAILURE * net) - math.log(2) * days / AGE_DAYS
+    outcomes = HELP * min(net, 3) if net >= 0 else FAILURE * net
+    return outcomes - CORRECTION * episode.corrected - math.log(2) * days / AGE_DAYS
