@@ -72,6 +72,21 @@ async def test_a_question_is_answered(daemon: Daemon, size: tuple[int, int]) -> 
         compare(app, "recall-trace")
 
 
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_every_page_is_a_key_away(daemon: Daemon, size: tuple[int, int]) -> None:
+    async with shown(daemon, size) as (app, pilot):
+        for key in PAGE_OF:
+            await visit(pilot, key)
+            assert not [each for each in app._notifications if each.severity == "error"], text_of(app)
+            if key == "4":
+                await seen(pilot, lambda: "memory:decisions/0001-broker.md" in text_of(app).replace("…", ""))
+        await visit(pilot, "4")
+        await seen(pilot, lambda: app.screen.lineage is not None)
+        assert [(each.old, each.new) for each in app.screen.lineage.replaced] == [
+            ("decisions/0001-broker.md", "decisions/0002-no-broker.md")
+        ]
+
+
 async def test_a_hit_opens_its_document_at_its_lines_and_can_be_copied(daemon: Daemon) -> None:
     async with shown(daemon) as (app, pilot):
         await asked(app, pilot, QUESTION)

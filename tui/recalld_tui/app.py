@@ -27,7 +27,10 @@ from recalld_tui.model.text import line
 from recalld_tui.opening import command_for, editor_of, file_of, run_editor
 from recalld_tui.screens.config import Config
 from recalld_tui.screens.events import Events
+from recalld_tui.screens.faults import Faults
 from recalld_tui.screens.jobs import Jobs
+from recalld_tui.screens.lessons import Lessons
+from recalld_tui.screens.memory import Memory
 from recalld_tui.screens.overview import Overview
 from recalld_tui.screens.page import Page
 from recalld_tui.screens.recall import Recall
@@ -220,7 +223,7 @@ class Dashboard(App[None]):
 
     def action_go(self, page: str) -> None:
         """Show a page."""
-        if self.page is not None and page in pages():
+        if self.page is not None:
             self.switch_mode(page)
 
     def action_search(self) -> None:
@@ -263,4 +266,4 @@ class Dashboard(App[None]):
 
 def pages() -> dict[str, type[Page]]:
     """Return the pages by name."""
-    return {page.NAME: page for page in (Overview, Recall, Events, Jobs, Receipts, Config)}
+    return {page.NAME: page for page in (Overview, Recall, Events, Memory, Faults, Lessons, Jobs, Receipts, Config)}
