@@ -133,7 +133,7 @@ class AskVerb:
     ) -> tuple[str, tuple[str, ...]]:
         if not request.receipt:
             return "", ()
-        sources = told.episode.sources if told.source == "memory" and told.episode is not None else _sources(told)
+        sources = told.episode.sources if told.episode is not None and not told.cited else _sources(told)
         return await given(self.receipts, agent, standalone, sources, under)
 
 

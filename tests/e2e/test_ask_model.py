@@ -94,7 +94,9 @@ async def forget_all(client: RecallClient) -> None:
         await client.episodes_mark(id=episode.id, outcome="forget")
 
 
-async def test_a_good_answer_is_remembered_and_the_model_is_not_asked_again(client: RecallClient, api: ChatApi) -> None:
+async def test_a_good_answer_is_remembered_and_the_model_is_not_asked_again(
+    client: RecallClient, api: ChatApi, daemon: Daemon
+) -> None:
     await forget_all(client)
     respond(api, citing("wall.md", MASONS))
     first = await client.ask(WALL)
@@ -105,6 +107,8 @@ async def test_a_good_answer_is_remembered_and_the_model_is_not_asked_again(clie
     again = await client.ask("Who mended the  harbour wall?")
     assert (again.source, again.answer, again.answerer) == ("memory", first.answer, first.answerer)
     assert [one.path for one in again.citations] == ["wall.md"]
+    shown = await run_recall(daemon, "ask", WALL, "--stream")
+    assert first.answer in shown.stdout
     assert api.asked == ["answering"]
 
 
