@@ -32,6 +32,22 @@ async def both(first: Callable[[], Awaitable[A]], second: Callable[[], Awaitable
     return left[0], right
 
 
+async def beside(helper: Callable[[], Awaitable[None]], call: Callable[[], Awaitable[A]]) -> A:
+    """Return what a call returns, with a helper at work until then; when the helper fails, the call is cancelled."""
+
+    async def help_on() -> None:
+        await helper()
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(help_on)
+            made = await call()
+            group.cancel_scope.cancel()
+    except BaseExceptionGroup as failures:
+        raise fault(failures) from None
+    return made
+
+
 async def each(call: Callable[[A], Awaitable[B]], arguments: Iterable[A]) -> list[B]:
     """Make one call for each argument, all at once, and return what they returned, in order; else as :func:`both`."""
     made: dict[int, B] = {}

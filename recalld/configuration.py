@@ -19,7 +19,7 @@ from recalld.errors import ConfigError
 from recalld.settings import Settings
 
 ENVIRONMENT_PREFIX = "RECALLD_"
-SECRET_NAME = re.compile(r"key|token|secret|password", re.IGNORECASE)
+SECRET_NAME = re.compile(r"key|token|secret|password|^headers$", re.IGNORECASE)
 NOT_SETTINGS = ("RECALLD_CONFIG", "RECALLD_TEST_")
 
 

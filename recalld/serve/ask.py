@@ -7,8 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import anyio
+
 from recalld.bus import wire
 from recalld.bus.service import Tell
+from recalld.concurrent import beside
 from recalld.episodes.answerer import Say
 from recalld.episodes.ask import DEPTH, Ask, Asking, Told
 from recalld.episodes.evidence import Stance, sources_of
@@ -25,6 +28,9 @@ from recalld.serve.evidence import citation_view, given
 from recalld.serve.search import stage_view
 from recalld.store import Store
 from recalld.trust.receipts import Citation
+
+BEAT_S = 1.0
+"""How soon it is noticed that whoever asked for a stream has gone (seconds)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,11 @@ class AskVerb:
 
     async def __call__(self, agent: str, request: wire.AskRequest, tell: Tell) -> wire.AskReply:
         """Answer a question. Raises WarmingError before anything is indexed, NotFoundError."""
+        if not request.stream:
+            return await self._answered(agent, request, tell)
+        return await beside(lambda: _beat(tell), lambda: self._answered(agent, request, tell))
+
+    async def _answered(self, agent: str, request: wire.AskRequest, tell: Tell) -> wire.AskReply:
         begun = time.perf_counter()
         steps = Steps(told=_telling(tell) if request.stream else None)
         under = await circumstances_of(self.store, agent, request, self.mode(), self.indexed_past)
@@ -124,6 +135,13 @@ class AskVerb:
             return "", ()
         sources = told.episode.sources if told.episode is not None and not told.cited else _sources(told)
         return await given(self.receipts, agent, standalone, sources, under)
+
+
+async def _beat(tell: Tell) -> None:
+    """Send empty parts now and then: by them it shows that nobody listens, however long a model says nothing."""
+    while True:
+        await anyio.sleep(BEAT_S)
+        await tell(wire.AskPart())
 
 
 def _sources(told: Told) -> Sequence[Citation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from recalld.concurrent import both, each, fault
+from recalld.concurrent import beside, both, each, fault
 from recalld.errors import UsageError
 
 
@@ -55,3 +55,28 @@ def test_our_own_error_is_reported_before_another() -> None:
     assert fault(group) is ours
     assert str(fault(ExceptionGroup("outer", [OSError("theirs")]))) == "theirs"
     assert fault(ours) is ours
+
+
+async def test_a_helper_ends_with_the_call_and_its_fault_ends_the_call() -> None:
+    ended: list[str] = []
+
+    async def forever(name: str) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append(name)
+
+    async def call() -> int:
+        await anyio.lowlevel.checkpoint()
+        return 7
+
+    async def fail() -> None:
+        await anyio.lowlevel.checkpoint()
+        raise UsageError("nobody listens")
+
+    assert await beside(lambda: forever("helper"), call) == 7
+    with pytest.raises(UsageError, match="nobody listens"):
+        await beside(fail, lambda: forever("call"))
+    with pytest.raises(UsageError, match="nobody listens"):
+        await beside(lambda: forever("helper"), fail)
+    assert ended == ["helper", "call", "helper"]

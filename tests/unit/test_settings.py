@@ -56,6 +56,7 @@ def test_no_secret_is_shown(monkeypatch):
     monkeypatch.setenv("RECALLD_BUS__PASSWORD", "hunter2")
     monkeypatch.setenv("RECALLD_BUS__SERVERS", "nats://me:hunter2@one:4222, nats://two:4222")
     monkeypatch.setenv("RECALLD_EMBED__OPTIONS", '{"api_key": "hunter2", "base_url": "http://me:hunter2@llm/v1"}')
+    monkeypatch.setenv("RECALLD_ASK__ANSWERER_OPTIONS", '{"headers": {"Authorization": "Basic hunter2"}}')
 
     shown = explain(*load())
 

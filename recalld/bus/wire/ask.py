@@ -37,7 +37,7 @@ class AskRequest(CircumstanceFields):
 
 
 class AskPart(Reply):
-    """A piece of an answer on its way: words, or the name of the step that has begun."""
+    """A piece of an answer on its way: words, or the name of the step that has begun; neither: it is still at it."""
 
     text: str = ""
     step: str = ""
