@@ -87,12 +87,11 @@ class Lookup:
         return replace(found, serves=True, standing=standing, why=same)
 
     def _sure(self, episode: Episode, asked: Asked) -> tuple[float, bool]:
-        """Return how sure it is that the answer fits, and whether that is enough. By the same words it fits; then its
-        history alone decides."""
-        history = history_of(episode, self.clock())
-        compared = compare(Asked(episode.question), asked)
+        """Return how sure it is that the answer fits, and whether that is enough: never for one that failed more often
+        than it helped. Without a model only the same words are looked up, by which it fits."""
+        good = episode.failed <= episode.helped
         if self.model is None:
-            chance = 1.0 if episode.failed <= episode.helped else 0.0
-            return chance, chance >= 0.5
-        chance = self.model.chance(features_of(episode.similarity, compared), history)
-        return chance, chance >= self.model.threshold
+            return float(good), good
+        compared = compare(Asked(episode.question), asked)
+        chance = self.model.chance(features_of(episode.similarity, compared), history_of(episode, self.clock()))
+        return chance, good and chance >= self.model.threshold
