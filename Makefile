@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
-PINNED := --extra embedded --extra openvino --extra cloud --extra evaluate --extra mcp --extra pdf --extra web
+PINNED := --extra embedded --extra openvino --extra cloud --extra evaluate --extra mcp --extra pdf --extra web --extra tracing --extra tui
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help

@@ -56,6 +56,15 @@ class Answers:
             log.error("%s; answers are quoted. %s", self.trouble, error.suggestion)
             return None
 
+    async def check(self) -> wire.Check:
+        """Tell how who writes answers fares."""
+        name = self._node.settings.ask.answerer
+        if self.trouble:
+            return wire.Check(
+                name="answerer", status="degraded", detail=self.trouble, suggestion="see ask.answerer_options"
+            )
+        return wire.Check(name="answerer", status="ok", detail=self.answerer.name if self.answerer else name)
+
     async def asking(self, generation: Generation) -> Asking:
         """Return what answers over a generation."""
         node = self._node

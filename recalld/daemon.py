@@ -16,7 +16,7 @@ from typing import Any, Self
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from recalld import logs
+from recalld import logs, tracing
 from recalld.concurrent import fault
 from recalld.configuration import check_paths, flatten, load
 from recalld.errors import RecalldError
@@ -51,10 +51,13 @@ def main(config: Path | None = None, flags: Mapping[str, Any] | None = None) -> 
 
     settings = read()
     logs.configure(settings.node.log_level, settings.node.log_format)
+    end_tracing = tracing.configure(settings.tracing, settings.node)
     try:
         anyio.run(partial(run, settings, read, Notifier.of_environment()))
     except BaseExceptionGroup as group:
         raise fault(group) from group
+    finally:
+        end_tracing()
     return 0
 
 

@@ -43,11 +43,13 @@ from recalld.serve.check import CheckVerb
 from recalld.serve.control import ControlVerbs
 from recalld.serve.conversation import Conversation, SessionVerbs
 from recalld.serve.documents import DocumentVerbs
+from recalld.serve.episode_calibration import EpisodeCalibrationVerb
 from recalld.serve.episodes import EpisodeVerbs
 from recalld.serve.evidence import EvidenceVerb
 from recalld.serve.jobs import JobVerbs
 from recalld.serve.learn import LearnVerb
 from recalld.serve.lessons import LessonVerbs
+from recalld.serve.lineage import LineageVerb
 from recalld.serve.preflight import PreflightVerbs
 from recalld.serve.put import PutVerbs
 from recalld.serve.receipts import ReceiptVerbs
@@ -57,7 +59,7 @@ from recalld.serve.search import SearchVerb
 from recalld.serve.status import Freshness, StatusVerbs
 from recalld.serve.supersede import SupersedeVerb
 from recalld.settings import RepoSettings
-from recalld.upkeep import Policies, files_of, runners, tending_of
+from recalld.upkeep import Policies, episode_care, files_of, runners, tending_of
 from recalld.watch.ports import Ports
 from recalld.watch.roster import Roster
 from recalld.watch.watcher import Watcher
@@ -175,8 +177,9 @@ class ServeRole:
         supersede = SupersedeVerb(node.store, documents, FileClient(connection), scans.scan, now)
         repos = RepoVerbs(node.store, node.settings.node.name, announce, now)
         control = ControlVerbs(node.store, scans.scan, EventHistory(connection))
+        probes = (*node.probes(), self._answers.check)
         status = StatusVerbs(
-            node.store, freshness, node.probes(), node.settings.node.name, node.settings.node.roles, node.started_at
+            node.store, freshness, probes, node.settings.node.name, node.settings.node.roles, node.started_at
         )
         calibration = CalibrationVerbs(node.calibrator)
         preflight = PreflightVerbs(self._rulebook, freshness, Told(node.settings.lessons.again_s), node.usage.note)
@@ -191,6 +194,7 @@ class ServeRole:
         add("brief", wire.BriefRequest, wire.BriefReply, preflight.brief)
         add("supersede", wire.SupersedeRequest, wire.SupersedeReply, supersede)
         add("get", wire.GetRequest, wire.GetReply, documents.get)
+        add("lineage", wire.LineageRequest, wire.LineageReply, LineageVerb(node.store, documents, now))
         add("forget", wire.ForgetRequest, wire.ForgetReply, documents.forget)
         add("delta", wire.DeltaRequest, wire.DeltaReply, documents.delta)
         add("repo.add", wire.RepoAddRequest, wire.RepoReply, repos.add)
@@ -215,7 +219,7 @@ class ServeRole:
         node, add, answers = self._node, self._service.add, self._answers
         conversation = Conversation(node.store, now, answers.rewrite if answers.answerer is not None else None)
         sessions = SessionVerbs(node.store, now, lambda: uuid.uuid4().hex[:12])
-        episodes = EpisodeVerbs(node.store, now)
+        episodes = EpisodeVerbs(node.store, now, lambda merge: episode_care(node, merge))
         ask = AskVerb(
             node.store,
             answers.asking,
@@ -238,11 +242,14 @@ class ServeRole:
             node.receipts,
             now,
         )
+        fitting = EpisodeCalibrationVerb(node.store, node.embedders.primary, now)
+        add("calibrate.episodes", wire.CalibrateEpisodesRequest, wire.CalibrateEpisodesReply, fitting)
         self._service.add_streaming("ask", wire.AskRequest, wire.AskReply, ask)
         add("evidence", wire.EvidenceRequest, wire.EvidenceReply, evidence)
         add("sessions", wire.SessionsRequest, wire.SessionsReply, sessions.sessions)
         add("sessions.edit", wire.SessionEditRequest, wire.SessionsReply, sessions.edit)
         add("episodes", wire.EpisodesRequest, wire.EpisodesReply, episodes.episodes)
+        add("episodes.tidy", wire.EpisodesTidyRequest, wire.EpisodesTidyReply, episodes.tidy)
         add("episodes.mark", wire.EpisodeMarkRequest, wire.EpisodesReply, episodes.mark)
 
     def _add_lessons(self, documents: DocumentVerbs) -> None:

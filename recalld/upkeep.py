@@ -15,6 +15,7 @@ from recalld.bus.streams import IngestStream
 from recalld.foundation import now
 from recalld.ingest.sources import FILES, sources_of
 from recalld.jobs.drift import CalibrateDrift
+from recalld.jobs.episodes import EpisodeCare
 from recalld.jobs.job import Progress, Runner
 from recalld.jobs.lint import Lint
 from recalld.jobs.maintain import Maintain, Step
@@ -62,8 +63,18 @@ def tending_of(node: Node, files: RepoFiles) -> Tending:
         node.count_tokens,
         node.usage.flush,
         now,
-        (_step("lint", Lint(node.store, now)), _step("verify", _verify(node))),
+        (
+            _step("episodes", episode_care(node, merge=False)),
+            _step("lint", Lint(node.store, now)),
+            _step("verify", _verify(node)),
+        ),
     )
+
+
+def episode_care(node: Node, merge: bool) -> EpisodeCare:
+    """Return what looks after remembered answers."""
+    ask = node.settings.ask
+    return EpisodeCare(node.store, ask.episodes, ask.session_days, now, merge)
 
 
 def runners(node: Node) -> dict[str, Runner]:
@@ -80,6 +91,7 @@ def runners(node: Node) -> dict[str, Runner]:
     return {
         "calibrate-drift": CalibrateDrift(node.calibrator),
         "consolidate": consolidate,
+        "episodes": episode_care(node, merge=False),
         "lint": Lint(node.store, now),
         "maintain": maintain,
         "retention": Retention(

@@ -14,6 +14,7 @@ from recalld.bus import events, subjects, wire
 from recalld.bus.calls import PATIENCE_S, call
 from recalld.bus.connection import Address, Connection, open_connection
 from recalld.bus.parts import streamed
+from recalld.bus.services import services
 from recalld.errors import DependencyError, UnreachableError, UsageError
 
 DEADLINE_S = 30.0
@@ -73,6 +74,11 @@ class RecallClient:
             await self._connection.aclose()
             self._connection = None
 
+    @property
+    def is_up(self) -> bool:
+        """Tell whether there is a server to talk to right now."""
+        return self._connection is not None and self._connection.is_up
+
     async def search(self, request: wire.SearchRequest | str | None = None, **fields: Any) -> wire.SearchReply:
         """Find the passages that best answer a query."""
         return await self._ask("search", _of(wire.SearchRequest, request, "query", fields), wire.SearchReply)
@@ -111,6 +117,13 @@ class RecallClient:
         """List the answers that are remembered of this agent, or show one."""
         return await self._ask("episodes", _of(wire.EpisodesRequest, request, "", fields), wire.EpisodesReply)
 
+    async def episodes_tidy(
+        self, request: wire.EpisodesTidyRequest | None = None, **fields: Any
+    ) -> wire.EpisodesTidyReply:
+        """Look through the remembered answers of all agents."""
+        body = _of(wire.EpisodesTidyRequest, request, "", fields)
+        return await self._ask("episodes.tidy", body, wire.EpisodesTidyReply, LONG_DEADLINE_S, repeatable=False)
+
     async def episodes_mark(self, request: wire.EpisodeMarkRequest | None = None, **fields: Any) -> wire.EpisodesReply:
         """Say what became of a remembered answer."""
         body = _of(wire.EpisodeMarkRequest, request, "", fields)
@@ -119,6 +132,10 @@ class RecallClient:
     async def get(self, request: wire.GetRequest | str | None = None, **fields: Any) -> wire.GetReply:
         """Fetch one document whole, by path, ``repo:path`` or a hit's id."""
         return await self._ask("get", _of(wire.GetRequest, request, "ref", fields), wire.GetReply)
+
+    async def lineage(self, request: wire.LineageRequest | str | None = None, **fields: Any) -> wire.LineageReply:
+        """Say what replaced what around a document."""
+        return await self._ask("lineage", _of(wire.LineageRequest, request, "ref", fields), wire.LineageReply)
 
     async def receipts(self, request: wire.ReceiptsRequest | None = None, **fields: Any) -> wire.ReceiptsReply:
         """Say whether answers that this agent was given still stand."""
@@ -181,6 +198,14 @@ class RecallClient:
         """Learn anew how sure the memory may be, from labelled questions or from probes of its own."""
         body = _of(wire.CalibrateRequest, request, "", fields)
         return await self._ask("calibrate", body, wire.CalibrateReply, LONG_DEADLINE_S, repeatable=False)
+
+    async def calibrate_episodes(
+        self, request: wire.CalibrateEpisodesRequest | None = None, **fields: Any
+    ) -> wire.CalibrateEpisodesReply:
+        """Learn anew how sure it may be that an earlier answer fits a question."""
+        body = _of(wire.CalibrateEpisodesRequest, request, "", fields)
+        reply = wire.CalibrateEpisodesReply
+        return await self._ask("calibrate.episodes", body, reply, LONG_DEADLINE_S, repeatable=False)
 
     async def jobs(self, request: wire.JobsRequest | str | None = None, **fields: Any) -> wire.JobsReply:
         """List the jobs, when they run, and their runs."""
@@ -257,6 +282,10 @@ class RecallClient:
         """Remove a put document's file."""
         body = _of(wire.DocumentsRemoveRequest, request, "ref", fields)
         return await self._ask("documents.remove", body, wire.DocumentsRemoveReply, repeatable=False)
+
+    async def services(self) -> tuple[wire.ServiceView, ...]:
+        """Ask every serving node how its verbs have fared. Raises RefusedError where this agent may not ask."""
+        return await services(self._open(), self._patience_s)
 
     async def events(self, request: wire.EventsRequest | None = None, **fields: Any) -> wire.EventsReply:
         """Read the event history."""

@@ -35,6 +35,7 @@ from recalld.errors import (
     UsageError,
 )
 from recalld.settings import BusSettings
+from recalld.spans import span
 
 log = logging.getLogger(__name__)
 
@@ -187,7 +188,8 @@ class Service:
     async def _serve(self, endpoint: Endpoint, request: Request) -> None:
         begun = time.perf_counter_ns()
         try:
-            await self._answer(endpoint, request)
+            with span(endpoint.verb, agent=subjects.caller(request.subject)):
+                await self._answer(endpoint, request)
         except (nats.errors.Error, RecalldError, OSError) as error:
             log.warning("the reply to %s was not sent: %s", request.subject, error)
         finally:

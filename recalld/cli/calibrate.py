@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recalld.cli import output
+from recalld.cli import output, pairs
 from recalld.cli.command import Invocation
 from recalld.cli.labels import read_labels
+from recalld.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +21,7 @@ EXAMPLES = """
 recall calibrate
 recall calibrate --labels questions.jsonl --dry-run
 recall calibrate --labels questions.csv --json
+recall calibrate --episodes --plot sweep.png
 """
 SUSPECTS_SHOWN = 10
 
@@ -27,15 +29,28 @@ Labels = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Questions as JSONL, JSON or CSV, each with `query` and `answerable`."),
 ]
+Episodes = Annotated[
+    bool,
+    typer.Option("--episodes", help="How sure it may be that an earlier answer fits a question, from labelled pairs."),
+]
+Plot = Annotated[
+    Path | None, typer.Option(metavar="FILE.png", help="Draw what each threshold would serve (with --episodes).")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Report, and keep nothing.")]
 
 
-async def calibrate(cli: Invocation, labels: Labels = None, dry_run: DryRun = False) -> int:
+async def calibrate(
+    cli: Invocation, labels: Labels = None, episodes: Episodes = False, plot: Plot = None, dry_run: DryRun = False
+) -> int:
     """Learn how sure an answer must be before it is given.
 
     Without labels, from questions that the memory's own texts answer and from shipped ones that they do not. Exit
     status 4 when that would say more than is known.
     """
+    if episodes:
+        return await pairs.calibrate(cli, labels, plot, dry_run)
+    if plot is not None:
+        raise UsageError("--plot is drawn with --episodes", suggestion="`recall calibrate --episodes --plot FILE.png`")
     rows = read_labels(labels) if labels is not None else []
     async with cli.client() as client:
         reply = await client.calibrate(labels=rows, dry_run=dry_run)

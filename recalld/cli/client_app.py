@@ -9,6 +9,7 @@ from recalld.cli import (
     ask,
     calibrate,
     check,
+    dashboard,
     demo,
     documents,
     evaluating,
@@ -80,6 +81,7 @@ command(app, examples=events.EXAMPLES)(events.events)
 command(app, examples=calibrate.EXAMPLES)(calibrate.calibrate)
 command(app, examples=demo.EXAMPLES)(demo.demo)
 command(app, examples=mcp.EXAMPLES)(mcp.mcp)
+command(app, examples=dashboard.EXAMPLES)(dashboard.dashboard)
 command(repo_app, examples=repos.ADD_EXAMPLES)(repos.add)
 command(repo_app, "list", examples=repos.LIST_EXAMPLES)(repos.list_)
 command(repo_app, examples=repos.REMOVE_EXAMPLES)(repos.remove)
@@ -106,6 +108,7 @@ command(sessions_app, examples=sessions.DELETE_EXAMPLES)(sessions.delete)
 command(episodes_app, "list", examples=sessions.EPISODES_EXAMPLES)(sessions.episodes)
 command(episodes_app, "show", examples=sessions.EPISODE_EXAMPLES)(sessions.episode)
 command(episodes_app, examples=sessions.MARK_EXAMPLES)(sessions.mark)
+command(episodes_app, examples=sessions.TIDY_EXAMPLES)(sessions.tidy)
 command(episodes_app, examples=sessions.FORGET_EXAMPLES)(sessions.forget)
 command(evaluate_app, examples=evaluating.RUN_EXAMPLES)(evaluating.run)
 command(evaluate_app, examples=evaluating.EXPLAIN_EXAMPLES)(evaluating.explain)

@@ -36,6 +36,10 @@ MARK_EXAMPLES = """
 recall episodes mark 12 helped
 recall episodes mark 12 failed
 """
+TIDY_EXAMPLES = """
+recall episodes tidy
+recall episodes tidy --apply
+"""
 FORGET_EXAMPLES = "recall episodes forget 12"
 
 
@@ -154,6 +158,28 @@ async def mark(
 async def forget(cli: Invocation, id_: EpisodeId) -> int:
     """Serve a remembered answer no longer."""
     return await _mark(cli, id_, "forget")
+
+
+async def tidy(
+    cli: Invocation,
+    apply: Annotated[bool, typer.Option("--apply", help="End the near-duplicates, instead of naming them.")] = False,
+) -> int:
+    """Look through all remembered answers: junk and what is beyond the cap ends, near-duplicates are named.
+
+    The job `episodes` does the same each night. Exit status 1 where there are near-duplicates to decide on.
+    """
+    async with cli.client() as client:
+        reply = await client.episodes_tidy(merge=apply)
+    if cli.as_json:
+        output.reply_json(reply)
+    else:
+        console = output.console()
+        for pair in reply.duplicates:
+            kept, needless = map(output.plain, pair.questions)
+            what = "merged" if apply else "could be merged"
+            console.print(f"{pair.needless} {needless}\n  {what} into {pair.keep} {kept} [dim]{pair.similarity:.2f}[/]")
+        console.print(f"[dim]ended: {reply.junk} junk, {reply.excess} beyond the cap, {reply.merged} merged[/]")
+    return 1 if reply.duplicates and not apply else 0
 
 
 async def _mark(cli: Invocation, id_: int, outcome: str) -> int:

@@ -11,6 +11,7 @@ import anyio
 
 from recalld.bus.client import RecallClient
 from recalld.bus.wire import SearchReply, SearchRequest, StatsRequest
+from recalld.demo.answers import tell_answers
 from recalld.demo.lesson import tell_lesson
 from recalld.demo.scene import AGENT, HITS, Scene, Tell
 from recalld.demo.throwaway import REPO, ThrowAway
@@ -122,6 +123,7 @@ async def tell_story(daemon: ThrowAway, tell: Tell) -> None:
             reply = await _ask(client, question.text, question.as_of)
             tell(Scene("", question.look, question.text, question.answer, reply, reply.took_ms))
         await _save(daemon, client, tell)
+        await tell_answers(daemon, client, tell)
         await tell_lesson(daemon, client, tell)
         reply = await _ask(client, UNKNOWN)
         tell(Scene("Something it cannot know", on_the_unknown(reply), UNKNOWN, "", reply, reply.took_ms))

@@ -22,6 +22,7 @@ from recalld.episodes.once import Once
 from recalld.episodes.reconcile import Derived, Reconciled, reconcile, same, unmarked
 from recalld.episodes.steps import Steps
 from recalld.episodes.writing import Writer, Written
+from recalld.errors import RecalldError
 from recalld.model import State, Vector
 from recalld.recall.answer import Answer, Question
 from recalld.store import Store
@@ -95,7 +96,7 @@ class Asking:
         if found.serves and found.episode is not None:
             async with steps.step("serve"):
                 await self.store.episodes.served(found.episode.id, self.clock())
-            return _from_memory(found)
+            return await _said(_from_memory(found), say)
         if found.standing.behind:
             await self.gathering.catch_up(found.standing, steps)
         return await self._derived(ask, asked, vector, found, steps, say)
@@ -132,7 +133,10 @@ class Asking:
         own = await vector()
         if answer.retrieval.state is State.READY and written.keep and own is not None:
             async with steps.step("remember"):
-                told = replace(told, episode=await self._remembered(ask, asked, told, own, since, reconciled))
+                try:
+                    told = replace(told, episode=await self._remembered(ask, asked, told, own, since, reconciled))
+                except RecalldError as error:
+                    told = replace(told, notes=(*told.notes, f"the answer is not remembered: {error.message}"))
         return told
 
     async def _checked(
@@ -184,7 +188,10 @@ class Asking:
         since: datetime | None,
         reconciled: Reconciled | None,
     ) -> Episode:
-        before = told.found.episode.corrected if told.found.episode is not None else 0
+        earlier = told.found.episode
+        replaced = earlier is not None and earlier.normal == asked.normal
+        before = earlier.corrected if earlier is not None and replaced else 0
+        corrects = replaced and reconciled is not None and reconciled.differs and not told.found.standing.stale
         episode = Episode(
             key=ask.key,
             generation_id=ask.question.generation_id,
@@ -205,7 +212,7 @@ class Asking:
             at=self.clock(),
             indexed_at=since,
             vector=vector,
-            corrected=before + (reconciled is not None and reconciled.differs and not told.found.standing.stale),
+            corrected=before + corrects,
         )
         return replace(episode, id=await self.store.episodes.remember(episode))
 
@@ -224,6 +231,12 @@ def _from_memory(found: Found) -> Told:
         confidence=episode.confidence,
         notes=found.standing.notes,
     )
+
+
+async def _said(told: Told, say: Say | None) -> Told:
+    if say is not None:
+        await say(told.text)
+    return told
 
 
 def _abstained(found: Found, answer: Answer, notes: Sequence[str]) -> Told:

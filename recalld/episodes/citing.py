@@ -11,7 +11,9 @@ from recalld.episodes.sentences import sentences
 
 _MARKERS = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{12,})[\"”“»]")
+_AFTER = re.compile(r"([.!?。！？]?[\"'”’»)*_`]*)(\s*(?:\[\d[\d,\s]*\]\s*)+)(?=\s|$)")
 _GAP = re.compile(r"\s*(?:\[…\]|\[\.\.\.\]|…|\.\.\.)\s*")
+_BARE = frozenset({"yes", "no"})
 _SHARE = 0.5
 """Share of a claim's carrying words that the passages it cites must have between them."""
 
@@ -53,8 +55,20 @@ def check(answer: str, passages: Mapping[int, str]) -> Checked:
 
 
 def _claims(answer: str) -> list[str]:
-    """Return the sentences of an answer; markers that stand after a full stop belong to what is before them."""
-    return sentences(re.sub(r"([.!?])(\s*(?:\[\d[\d,\s]*\])+)", r"\2\1", answer))
+    """Return the claims of an answer, each with its markers: a sentence that cites, with those before it that do not.
+
+    Markers that stand after a full stop or a quote belong to what is before them; what follows the last ones, too.
+    """
+    claims: list[str] = []
+    pending = ""
+    for sentence in sentences(_AFTER.sub(r"\2\1", answer)):
+        pending = f"{pending} {sentence}".strip()
+        if _MARKERS.search(sentence):
+            claims.append(pending)
+            pending = ""
+    if pending and claims:
+        claims[-1] += f" {pending}"
+    return claims
 
 
 def _numbers(claim: str) -> list[int]:
@@ -71,7 +85,7 @@ def _unsupported(claim: str, passages: Sequence[str]) -> str:
     missing = sorted(agreement.numbers(claim) - agreement.numbers(said) - set(re.findall(r"\d+(?:\.\d+)*", said)))
     if missing:
         return f"the number {missing[0]} is not in what {_short(claim)!r} cites"
-    stems = agreement.stems(claim)
+    stems = agreement.stems(claim) - _BARE
     if stems and len(stems & agreement.stems(said)) < _SHARE * len(stems):
         return f"what {_short(claim)!r} cites does not speak of it"
     return ""

@@ -2,7 +2,7 @@
 became of the answer since.
 
 The weights of likeness are fitted to labelled pairs (``recall calibrate --episodes``). The history of one answer is not
-in such pairs: it moves the log odds by counted outcomes, as a Beta prior would, and by age, both by fixed amounts.
+in such pairs: counted outcomes and age move the log odds by fixed amounts.
 """
 
 from __future__ import annotations
@@ -18,10 +18,15 @@ from recalld.episodes.gate import Compared
 from recalld.errors import CalibrationRefused
 from recalld.store.episodes import Episode
 
-FEATURES = ("similarity", "shared", "light", "agrees")
-"""Cosine of the questions; share of carrying words in common; words of small change (logarithm); nothing differs."""
+FEATURES = ("similarity", "shared", "plain", "agrees")
+"""Cosine of the questions; share of carrying words in common; how few words of small change (a logarithm, 0 for none);
+whether the gate found no difference."""
 AGE_DAYS = 90.0
-"""An answer so old loses as much as one failure costs a fresh one: half its odds."""
+"""In so many days an answer loses half its odds."""
+FAILURE, HELP = 3.0, 0.3
+"""Log odds of a failure that no help outweighs, and of a help: one failure is enough to derive anew."""
+CORRECTION = 0.5
+"""Log odds that an answer loses with each one before it to the same question that turned out otherwise."""
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
@@ -88,11 +93,12 @@ _ADAPTER = TypeAdapter(EpisodeModel)
 
 def features_of(similarity: float, compared: Compared) -> tuple[float, ...]:
     """Return the features of two questions."""
-    return (similarity, compared.shared, math.log1p(compared.light), float(not compared.veto))
+    return (similarity, compared.shared, -math.log1p(compared.light), float(not compared.veto))
 
 
 def history_of(episode: Episode, now: datetime) -> float:
     """Return what became of an answer as log odds: marks, corrections, age."""
-    outcomes = math.log((1 + episode.helped) / (1 + episode.failed + episode.corrected))
+    net = episode.helped - episode.failed
     days = max(0.0, (now - episode.at).total_seconds() / 86_400)
-    return min(outcomes, 2.0) - math.log(2) * days / AGE_DAYS
+    outcomes = HELP * min(net, 3) if net >= 0 else FAILURE * net
+    return outcomes - CORRECTION * episode.corrected - math.log(2) * days / AGE_DAYS

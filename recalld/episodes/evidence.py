@@ -1,8 +1,8 @@
 """Evidence: the passages that an answer may rely on, under an exact budget of tokens.
 
 A budget is kept to the token: labels and blank lines are counted, and the whole text as it is rendered. A passage that
-does not fit is cut at a sentence, and says so. No evidence is one thing, evidence that it is not so is another: a
-rejected proposal answers "do we use it?" with no.
+does not fit is cut, at a sentence where that leaves little unused, and says so. No evidence is one thing, evidence that
+it is not so is another: a rejected proposal answers "do we use it?" with no.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ Count = Callable[[str], int]
 
 WORTH = 0.06
 """A cut passage is taken where it has this share of the budget at least; the first one always."""
+FULL = 0.9
+"""A passage is cut within a sentence rather than leave more than the rest of the budget unused."""
 _TURNED_DOWN = ("reject", "declin", "withdraw", "abandon", "cancel", "rechaz")
 
 
@@ -83,7 +85,7 @@ class Evidence:
 
 def assemble(hits: Sequence[Judged], budget: int, count: Count, order: Order = Order.RANK) -> Evidence:
     """Return as much of the hits, best first, as the budget holds."""
-    admitted: list[Passage] = []
+    page = _Page(budget, count)
     dropped: list[Dropped] = []
     context = Context(len(hits))
     telling = [judged for judged in hits if not _is_metadata(judged)] or list(hits)
@@ -94,19 +96,16 @@ def assemble(hits: Sequence[Judged], budget: int, count: Count, order: Order = O
         repeated = context.offer(judged.hit.chunk)
         if repeated is not None:
             dropped.append(Dropped(judged, "duplicate", repeated))
-            continue
-        passage = _fitting(admitted, Passage(len(admitted) + 1, judged, _unseen(judged, admitted)), budget, count)
-        if passage is None:
+        elif not page.take(judged):
             dropped.append(Dropped(judged, "budget", f"it does not fit into {budget} tokens"))
-        else:
-            admitted.append(passage)
-    laid = _laid_out(admitted, order)
-    while laid and count(render(laid)) > budget:  # the order of passages can move a token
+    laid = _laid_out(page.admitted, order)
+    while laid and count(render(laid)) > budget:  # what pieces take need not add up
         last = max(laid, key=lambda one: hits.index(one.judged))
         dropped.append(Dropped(last.judged, "budget", f"it does not fit into {budget} tokens"))
         laid = _numbered([one for one in laid if one is not last])
     text = render(laid)
-    return Evidence(stance_of([one.judged for one in admitted]), laid, dropped, text, count(text) if laid else 0)
+    best = sorted((one.judged for one in laid), key=hits.index)
+    return Evidence(stance_of(best), laid, dropped, text, count(text) if laid else 0)
 
 
 def render(passages: Sequence[Passage]) -> str:
@@ -155,33 +154,60 @@ def _unseen(judged: Judged, admitted: Sequence[Passage]) -> str:
     return "\n".join(left) if any(line.strip() for line in left) else chunk.text
 
 
-def _fitting(admitted: Sequence[Passage], passage: Passage, budget: int, count: Count) -> Passage | None:
-    """Return the passage, whole or cut at a sentence, or None where too little of it fits."""
+class _Page:
+    """Passages on their way into a budget. What each takes is counted by itself, with the blank line before it."""
 
-    def fits(one: Passage) -> bool:
-        return count(render([*admitted, one])) <= budget
+    def __init__(self, budget: int, count: Count) -> None:
+        self._budget = budget
+        self._count = count
+        self._around = count("")
+        self._used = self._around
+        self.admitted: list[Passage] = []
 
-    if fits(passage):
-        return passage
-    cut = _cut(passage, fits, sentences(passage.text), " ")
-    if cut is None and not admitted:
-        cut = _cut(passage, fits, passage.text.split(), " ")
-    if cut is None:
-        return None
-    used = count(render([*admitted, cut])) - (count(render(admitted)) if admitted else 0)
-    return cut if not admitted or used >= WORTH * budget else None
+    def take(self, judged: Judged) -> bool:
+        """Admit a hit, whole or cut; tell whether it fits, and is worth it."""
+        whole = Passage(len(self.admitted) + 1, judged, _unseen(judged, self.admitted))
+        passage = whole if self._fits(whole) else self._cut_to_fit(whole)
+        if passage is None:
+            return False
+        self._used += self._takes(passage)
+        self.admitted.append(passage)
+        return True
+
+    def _cut_to_fit(self, whole: Passage) -> Passage | None:
+        """Cut at a sentence; where that leaves much of the budget unused, at a word, and what has no words anywhere."""
+        worth = WORTH * self._budget if self.admitted else 0
+        if self._budget - self._used < worth:
+            return None
+        parts = sentences(whole.text)
+        cut = self._cut(whole, parts, " ")
+        if cut is None or self._used + self._takes(cut) < FULL * self._budget:
+            cut = self._cut(whole, " ".join(parts).split(), " ") or cut
+        if cut is None and not self.admitted:
+            cut = self._cut(whole, whole.text, "")
+        return cut if cut is not None and _says_something(cut) and self._takes(cut) >= worth else None
+
+    def _cut(self, passage: Passage, parts: Sequence[str], joint: str) -> Passage | None:
+        """Return the passage with as many of its first parts as fit."""
+        low, high = 0, len(parts) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._fits(_shortened(passage, parts[:middle], joint)):
+                low = middle
+            else:
+                high = middle - 1
+        return _shortened(passage, parts[:low], joint) if low else None
+
+    def _fits(self, passage: Passage) -> bool:
+        return self._used + self._takes(passage) <= self._budget
+
+    def _takes(self, passage: Passage) -> int:
+        before = "\n\n" if self.admitted else ""
+        return self._count(before + render([passage])) - self._around
 
 
-def _cut(passage: Passage, fits: Callable[[Passage], bool], parts: Sequence[str], joint: str) -> Passage | None:
-    """Return the passage with as many of its first parts as fit."""
-    low, high = 0, len(parts) - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(_shortened(passage, parts[:middle], joint)):
-            low = middle
-        else:
-            high = middle - 1
-    return _shortened(passage, parts[:low], joint) if low else None
+def _says_something(passage: Passage) -> bool:
+    return any(character.isalnum() for character in passage.text)
 
 
 def _shortened(passage: Passage, parts: Sequence[str], joint: str) -> Passage:

@@ -11,8 +11,9 @@ import re
 from recalld.agreement import stems
 
 _LEANS = re.compile(
-    r"(?i)^\W*(?:and|but|so|or|also|then|what about|how about|what if|why not|(?:why|how|when|where|who)\W*$|"
-    r"how so|since when|really|for example|which one|which ones|what else|anything else|more details?|go on)\b"
+    r"(?i)^\W*(?:and|but|so|or|also|then|what about|how about|what if|why not|how so|since when|"
+    r"really|for example|which one|which ones|what else|anything else|more details?|go on)\b|"
+    r"^\W*(?:why|how|when|where|who)\W*$"
 )
 _POINTS = re.compile(
     r"(?i)\b(?:it|its|they|them|their|those|these|he|she|him|her|that|this|there|the (?:same|former|latter|others?))\b"

@@ -55,6 +55,7 @@ _START = (
     r"by|in|to|at|from|for|on|of|with|below|above|until|within|over|under|after|through|which|is|are|was|were)\s+)"
 )
 _BE = r"(?:is|are|was|were|does|do|did|has|have|had|can|could|may|might|must|should|shall|will|would)"
+_WH = r"(?:why|how|when|where|who|whom|whose|what|which|if|whether)\b"
 _KINDS = tuple(
     (asks, re.compile(rf"{_START}(?P<core>{pattern})"))
     for asks, pattern in (
@@ -74,7 +75,7 @@ _KINDS = tuple(
         ("how", r"by what (?:path|route)?\b"),
         ("how", r"what (?:do|should|must|can|would) (?:i|we|you|one|they) do to\b|how\b"),
         ("what", r"(?:what|which)\b"),
-        ("what", r"(?:please )?(?:list|name|enumerate|give|show|tell)\b"),
+        ("what", rf"(?:please )?(?:list|name|enumerate|give|show|tell)\b(?! (?:me |us )?{_WH})"),
     )
 )
 _YES_NO = re.compile(rf"(?:^|[,:;.?!–—]\s*|\s-\s+){_BE}\s")

@@ -68,12 +68,13 @@ def normal(text: str) -> str:
 
 
 def compare(first: Asked, second: Asked) -> Compared:
-    """Compare two questions."""
+    """Compare two questions; the same words never differ."""
     mine, yours = set(first.carried), set(second.carried)
-    alone = [*(mine - yours), *(yours - mine)]
+    alone = sorted(mine ^ yours)
     heavy = [word for word in alone if word not in LIGHT]
     shared = 2 * len(mine & yours) / max(1, len(mine) + len(yours))
-    return Compared(_veto(first, second, heavy), shared, len(alone) - len(heavy))
+    veto = _veto(first, second, heavy) if first.normal != second.normal else ""
+    return Compared(veto, shared, len(alone) - len(heavy))
 
 
 def _veto(first: Asked, second: Asked, heavy: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from recalld.model import Filters, Mode
 
@@ -38,4 +38,7 @@ def key_of(
 
 
 def _iso(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
+    """Return a moment as text, the same in whichever zone it was given."""
+    if moment is None:
+        return None
+    return (moment.astimezone(UTC) if moment.tzinfo is not None else moment).isoformat()

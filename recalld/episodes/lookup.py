@@ -92,7 +92,7 @@ class Lookup:
         history = history_of(episode, self.clock())
         compared = compare(Asked(episode.question), asked)
         if self.model is None:
-            chance = 1.0 if episode.failed + episode.corrected <= episode.helped else 0.0
+            chance = 1.0 if episode.failed <= episode.helped else 0.0
             return chance, chance >= 0.5
         chance = self.model.chance(features_of(episode.similarity, compared), history)
         return chance, chance >= self.model.threshold

@@ -44,15 +44,16 @@ def reconcile(found: Found, derived: Derived) -> Reconciled | None:
         return Reconciled(False, differs, "the earlier answer no longer stands")
     if not differs:
         return Reconciled(False, False, "both say the same")
-    if _surer(episode, derived):
+    if _surer(found, episode, derived):
         return Reconciled(True, True, "the earlier answer relies on what is surer")
     return Reconciled(False, True, "the later answer is as sure, and newer")
 
 
-def _surer(episode: Episode, derived: Derived) -> bool:
+def _surer(found: Found, episode: Episode, derived: Derived) -> bool:
+    """Tell whether the earlier answer is the surer one, counting how sure it is that it fits this question."""
     if episode.failed + episode.corrected > episode.helped:
         return False
-    return (episode.confidence or 0.0) > (derived.confidence or 0.0) + _CLEARLY
+    return found.confidence * (episode.confidence or 0.0) > (derived.confidence or 0.0) + _CLEARLY
 
 
 def same(first: str, second: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from recalld.model import StageTrace
+from recalld.spans import span
 
 Begun = Callable[[str], Awaitable[None]]
 """Is told the name of each step as it begins."""
@@ -38,10 +39,12 @@ class Steps:
         if self.told is not None:
             await self.told(name)
         begun = perf_counter()
-        try:
-            yield step
-        finally:
-            step.took_ms = (perf_counter() - begun) * 1e3
+        with span(name) as current:
+            try:
+                yield step
+            finally:
+                step.took_ms = (perf_counter() - begun) * 1e3
+                current.set_attribute("note", step.note)
 
     def inner(self, stages: Sequence[StageTrace]) -> None:
         """Keep the stages of a search."""

@@ -150,6 +150,7 @@ draw drew drawn
 drive drove driven
 know knew known
 become became
+own owner ownership
 overwrite overwrote overwritten
 decide decision
 deliver delivery deliveries
@@ -189,7 +190,7 @@ please tell know explain say
 _SMALL = """
 what which who whom whose when where why how list name show give tell enumerate please me us i we you it they
 can could may might must should shall will would do does did is are was were has have had be been being get gets got
-there here then so just also too reason reasons cause purpose way manner means steps step procedure place location
+per there here then so just also too reason reasons cause purpose way manner means steps step procedure place location
 interval frequency month year moment week hour time date day deadline long often many much number amount
 """
 

@@ -34,6 +34,7 @@ from recalld.model import (
     Severity,
     Snapshot,
 )
+from recalld.spans import span
 from recalld.store import DocumentWrite, Outcome, Store
 
 log = logging.getLogger(__name__)
@@ -84,18 +85,25 @@ class IndexWorker:
         Documents are committed without waiting for the disk, then all are waited for at once: what the queue is told
         to be done survives a crash of the database.
         """
+        with span("ingest", documents=len(batch)):
+            return await self._index(batch)
+
+    async def _index(self, batch: Sequence[tuple[Snapshot, Position]]) -> list[Exception | None]:
         work = [Work(snapshot, position) for snapshot, position in batch]
         targets = await self.targets()
         for item in work:
             await self._attempt(item, self._find_repo)
         reading = [item for item in work if item.repo and not item.failure and self._is_read(item.snapshot)]
         await self._find_sources(reading)
-        await to_thread.run_sync(self._read_all, reading, targets[0].embedder, limiter=self.threads)
+        with span("read", documents=len(reading)):
+            await to_thread.run_sync(self._read_all, reading, targets[0].embedder, limiter=self.threads)
         for target in targets:
-            await self._embed_all([item for item in reading if not item.failure], target)
-        for item in work:
-            await self._attempt(item, self._commit)
-        await self.store.flush()
+            with span("embed", generation=target.generation.id):
+                await self._embed_all([item for item in reading if not item.failure], target)
+        with span("commit"):
+            for item in work:
+                await self._attempt(item, self._commit)
+            await self.store.flush()
         await self._tell_changed(work)
         return [item.failure for item in work]
 

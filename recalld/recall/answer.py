@@ -16,6 +16,7 @@ from recalld.model import Filters, Mode, RankedChunk, Retrieval, StageTrace, Sta
 from recalld.recall.attempt import Failure
 from recalld.recall.entailment import Gate
 from recalld.recall.retrieve import Retriever
+from recalld.spans import past
 from recalld.trust.graph import Graph, Member
 from recalld.trust.verdict import THRESHOLD, Judgement, Moment, Verdict, judge_confidence, judge_standing
 
@@ -298,6 +299,7 @@ def _closeness(hit: RankedChunk) -> tuple[float, float]:
 
 
 def _stage(begun: float, candidates: Sequence[_Candidate], answer: Answer) -> StageTrace:
+    past("trust", begun, entered=len(candidates), left=len(answer.hits))
     return StageTrace(
         stage="trust",
         took_ms=(perf_counter() - begun) * 1e3,

@@ -7,6 +7,7 @@ from time import perf_counter
 
 from recalld.model import StageTrace
 from recalld.recall.ports import Ranking
+from recalld.spans import past
 
 
 class Trace:
@@ -24,6 +25,7 @@ class Trace:
         self, name: str, begun: float, entered: int, ranking: Ranking, dropped: Mapping[int, str] | None = None
     ) -> None:
         """Close a stage that began at ``begun`` (``perf_counter`` seconds)."""
+        past(name, begun, entered=entered, left=len(ranking))
         self.stages.append(
             StageTrace(
                 stage=name,

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from recalld.bus import wire
 from recalld.errors import NotFoundError
+from recalld.jobs.episodes import EpisodeCare
 from recalld.store import Store
 from recalld.store.episodes import Episode
 
@@ -18,6 +19,7 @@ class EpisodeVerbs:
 
     store: Store
     clock: Callable[[], datetime]
+    care: Callable[[bool], EpisodeCare]
 
     async def episodes(self, agent: str, request: wire.EpisodesRequest) -> wire.EpisodesReply:
         """List the newest, or show one with its citations. Raises NotFoundError."""
@@ -38,6 +40,11 @@ class EpisodeVerbs:
         else:
             await self.store.episodes.mark(request.id, request.outcome)
         return wire.EpisodesReply(episodes=(_view(await self._one(agent, request.id)),))
+
+    async def tidy(self, agent: str, request: wire.EpisodesTidyRequest) -> wire.EpisodesTidyReply:
+        """Look through all that is remembered, as the job ``episodes`` does."""
+        done = await self.care(request.merge)(lambda done, total, words: None)
+        return wire.EpisodesTidyReply.model_validate(dict(done))
 
     async def _one(self, agent: str, id_: int) -> Episode:
         """Return an episode that an agent may see: all of whose sources are in repos that it may."""

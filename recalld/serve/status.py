@@ -87,7 +87,13 @@ class StatusVerbs:
             ),
             database_bytes=await self.store.stats.database_bytes(),
             cached_embeddings=await self.store.cache.count(),
+            calibration=await self._calibration(),
         )
+
+    async def _calibration(self) -> wire.CalibrationView | None:
+        generation = await self.store.generations.serving()
+        row = await self.store.calibrations.newest(generation.id) if generation else None
+        return wire.CalibrationView.model_validate(row) if row else None
 
     async def _repos(self, name: str | None) -> list[wire.RepoStats]:
         return [

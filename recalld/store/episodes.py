@@ -11,6 +11,7 @@ import numpy as np
 from pgvector import HalfVector
 
 from recalld.model import Filters, Vector
+from recalld.store import locks
 from recalld.store.database import Database
 from recalld.store.filters import where
 from recalld.trust.receipts import Citation
@@ -51,7 +52,7 @@ class Episode:
     agent: str
     at: datetime
     indexed_at: datetime | None
-    vector: Vector
+    vector: Vector = field(compare=False)
     id: int = 0
     served: int = 0
     helped: int = 0
@@ -71,7 +72,7 @@ class Episodes:
 
     async def remember(self, episode: Episode) -> int:
         """Keep an episode in the place of the one with its key and words, if any; return its id."""
-        async with self._database.writing() as connection:
+        async with self._database.writing(alone=[locks.episode(episode.key, episode.normal)]) as connection:
             before = await connection.fetchrow(
                 """
                 UPDATE episode SET ended_at = $3, ended = 'replaced' WHERE key = $1 AND normal = $2 AND ended_at IS NULL

@@ -37,6 +37,11 @@ def job(name: str, slot: str) -> int:
     return _key(f"job {name} {slot}")
 
 
+def episode(key: str, normal: str) -> int:
+    """Return the key of a question under its circumstances: held by who remembers its answer, beside no other lock."""
+    return _key(f"episode {key} {normal}")
+
+
 def lessons(repo_id: int) -> int:
     """Return the key of a repo's lessons: held by who writes one, beside no other lock."""
     return _key(f"lessons {repo_id}")

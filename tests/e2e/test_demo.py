@@ -58,6 +58,8 @@ async def test_the_story_comes_true_and_nothing_is_left() -> None:
     lesson = next(scene for scene in scenes if scene["title"] == "A mistake that is made once")
     assert any(lesson["answer"] in line for line in lesson["shown"])
     assert "says nothing until" in lesson["says"] and "nothing is said" in lesson["says"]
+    answers = next(scene for scene in scenes if scene["title"] == "A question that is answered once")
+    assert "times as fast" in answers["says"] and "600" in answers["shown"][3] and "900" in answers["shown"][-1]
     unknown = scenes[-1]
     assert unknown["reply"]["calibrated"] is True
     assert unknown["reply"]["abstained"], unknown["says"]

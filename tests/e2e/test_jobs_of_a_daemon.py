@@ -169,7 +169,7 @@ async def test_what_there_is_not_is_named_with_what_there_is(daemon: Daemon, cli
         unknown = await run_recall(daemon, "jobs", *words)
         assert unknown.returncode == 1
         assert "there is no job polish" in unknown.stderr
-        assert "calibrate-drift, consolidate, lint, maintain, retention, verify" in unknown.stderr
+        assert "calibrate-drift, consolidate, episodes, lint, maintain, retention, verify" in unknown.stderr
     missing = await run_recall(daemon, "jobs", "cancel", "4711000")
     assert missing.returncode == 1
     assert "recall jobs list" in missing.stderr

@@ -17,6 +17,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from recalld_plugins.mcp.budget import tokens
 from recalld_plugins.mcp.resources import LARGEST_BYTES
 from recalld_plugins.mcp.tools import TOOLS
+from tests.support.commands import run_recall
 from tests.support.daemon import Daemon, running
 from tests.support.directories import short_directory
 from tests.support.mcp import RECALL, Served, call, over_http, over_stdio, refused, serving, text_of, unquoted
@@ -98,7 +99,7 @@ async def test_the_listing_says_all_that_an_inspector_shows(client: Client) -> N
         assert None not in (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint)
     writing = {tool.name for tool in tools if not tool.annotations.read_only_hint}
     lessons = {"recall_learn", "recall_mark", "recall_prune", "recall_consolidate", "recall_maintain"}
-    assert writing == {"recall_supersede", "recall_index", "recall_forget", *lessons}
+    assert writing == {"recall_supersede", "recall_put", "recall_index", "recall_forget", *lessons}
     assert {tool.name for tool in tools if tool.annotations.destructive_hint} == {
         *("recall_forget", "recall_prune", "recall_consolidate"),
     }
@@ -115,6 +116,36 @@ async def test_a_search_tells_what_to_believe(client: Client) -> None:
     assert (withheld["path"], withheld["verdict"]) == ("decisions/0001-broker.md", "superseded")
     assert '"memory:decisions/0001-broker.md:1-3": superseded' in text
     assert "for it is known" not in text + json.dumps(told)
+
+
+async def test_an_answer_says_what_it_rests_on_and_is_remembered(client: Client) -> None:
+    question = "do we keep the message broker?"
+    for source in ("retrieval", "memory"):
+        text, told = await call(client, "recall_ask", query=question, path="decisions/**", fresh=source == "retrieval")
+        [citation] = told["citations"]
+        assert (told["source"], citation["path"]) == (source, "decisions/0002-no-broker.md")
+        assert "The message broker lost messages." in told["answer"]
+        assert "The message broker lost messages." not in unquoted(text)
+        assert '[1] "memory:decisions/0002-no-broker.md:4-6"' in text
+    _, none = await call(client, "recall_ask", query="who deploys the regatta site?", path="rules/*")
+    assert none["abstained"] and not none.get("citations")
+
+
+async def test_evidence_is_quoted_within_its_budget(client: Client) -> None:
+    text, told = await call(client, "recall_evidence", query="the message broker", path="decisions/**", budget=64)
+    assert told["tokens"] <= 64 and told["stance"] == "supports"
+    assert "The message broker lost messages." in text and "The message broker lost messages." not in unquoted(text)
+
+
+async def test_a_text_is_put_in_and_found(client: Client, daemon: Daemon) -> None:
+    crane = {"source": "the crane manual", "text": "# Crane\n\nThe crane lifts nine tonnes.", "repo": "memory"}
+    _, made = await call(client, "recall_put", **crane)
+    _, again = await call(client, "recall_put", **crane)
+    assert (made["action"], again["action"], again["path"]) == ("created", "unchanged", made["path"])
+    _, found = await call(client, "recall_search", query="what does the crane lift", min_seq=made["seq"])
+    assert made["path"] in {hit["path"] for hit in (*found["hits"], *found["withheld"])}
+    assert (await run_recall(daemon, "documents", "remove", made["path"], "--yes")).returncode == 0
+    await call(client, "recall_index", repo="memory", wait=True)
 
 
 async def test_an_abstention_says_so(client: Client) -> None:

@@ -178,6 +178,15 @@ async def test_events_are_for_operators(place: Place) -> None:
         assert event.data == {"path": "a.md"}
 
 
+async def test_who_serves_is_for_operators(place: Place) -> None:
+    async with place.daemon() as connection, answering(connection):
+        async with place.client("operator", PASSWORDS["OPERATOR_PASSWORD"]) as client:
+            assert [view.node for view in await client.services()] == ["one"]
+        async with place.client("alice", PASSWORDS["ALICE_PASSWORD"]) as client:
+            with anyio.fail_after(2), pytest.raises(RefusedError, match=r"\$SRV"):
+                await client.services()
+
+
 async def test_an_agents_reply_subject_is_no_way_to_the_streams(place: Place) -> None:
     """The daemon may publish there, so it must not be made to by the reply subject of a request."""
     async with place.daemon() as connection, answering(connection) as callers, place.alice() as alice:

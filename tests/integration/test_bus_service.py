@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
@@ -14,6 +14,7 @@ from nats.aio.msg import Msg
 from nats.micro.service import Service as MicroService
 
 from recalld.bus import subjects, wire
+from recalld.bus.client import RecallClient
 from recalld.bus.connection import Connection
 from recalld.bus.service import Service
 from recalld.errors import NotFoundError, UnreachableError
@@ -102,6 +103,26 @@ async def test_slow_requests_are_answered_side_by_side(nats: str) -> None:
         await verbs.until_begun(4)
         assert service.in_flight == 4
         verbs.released.set()
+
+
+async def test_every_serving_node_says_what_it_counted(nats: str) -> None:
+    verbs, failing = Verbs(), Verbs()
+    failing.failure = NotFoundError("nothing")
+    async with (
+        connected(nats) as one,
+        connected(nats) as two,
+        RecallClient(nats, agent="me") as client,
+    ):
+        assert await client.services() == ()
+        async with serving(one, verbs, node="one"), serving(two, failing, node="two"):
+            for _number in range(20):
+                with suppress(NotFoundError):
+                    await client.events()
+            first, second = await client.services()
+    assert (first.node, second.node) == ("one", "two") and set(first.verbs) == {"health", "events", "repo.list"}
+    assert first.verbs["events"].requests + second.verbs["events"].requests == 20
+    assert (first.verbs["events"].errors, second.verbs["events"].errors) == (0, second.verbs["events"].requests)
+    assert first.verbs["events"].busy_ms > 0 and first.verbs["health"].busy_ms == 0
 
 
 async def test_a_stop_answers_what_was_asked_before_it(nats: str) -> None:

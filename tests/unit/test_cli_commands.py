@@ -16,11 +16,11 @@ ISSUE = {
     "recalld": {"run", "status", "doctor", "reload", "migrate", "config show", "config check"},
     "recall": {
         *("search", "get", "stats", "health", "reindex", "forget", "delta", "events", "demo"),
-        *("receipts", "supersede", "check", "calibrate", "lint", "preflight", "brief", "mcp"),
+        *("receipts", "supersede", "check", "calibrate", "lint", "preflight", "brief", "mcp", "dashboard"),
         *("evaluate run", "evaluate explain", "evaluate compare", "evaluate schema", "evaluate check"),
         *("evaluate import", "evaluate propose", "evaluate ablate", "evaluate embedders", "evaluate finetune"),
         *("ask", "evidence", "sessions list", "sessions show", "sessions create", "sessions rename", "sessions delete"),
-        *("episodes list", "episodes show", "episodes mark", "episodes forget"),
+        *("episodes list", "episodes show", "episodes mark", "episodes forget", "episodes tidy"),
         *("hook install", "hook uninstall", "agent install", "agent uninstall", "agent status"),
         *("learn", "mark", "audit", "prune", "consolidate", "maintain", "undo"),
         *("lessons list", "lessons accept", "lessons reject", "lessons pin", "lessons unpin"),

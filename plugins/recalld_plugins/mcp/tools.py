@@ -7,6 +7,7 @@ from typing import Any
 from recalld.bus import wire
 from recalld.bus.client import RecallClient
 from recalld_plugins.mcp import wording
+from recalld_plugins.mcp.answer_tools import ASK, EVIDENCE, PUT
 from recalld_plugins.mcp.budget import characters, inside, items
 from recalld_plugins.mcp.declare import ADDS, DROPS, Tool, verb
 from recalld_plugins.mcp.indexing import IndexReply, IndexRequest, index
@@ -224,8 +225,8 @@ RECEIPTS = Tool(
 )
 
 _ALL: tuple[Tool[Any, Any], ...] = (
-    *(SEARCH, GET, PREFLIGHT, CHECK),
-    *(SUPERSEDE, INDEX, FORGET),
+    *(SEARCH, ASK, EVIDENCE, GET, PREFLIGHT, CHECK),
+    *(SUPERSEDE, PUT, INDEX, FORGET),
     *(STATS, LINT, RECEIPTS),
     *LESSON_TOOLS,
 )

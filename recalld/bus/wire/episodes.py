@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from recalld.bus.wire.ask import Citation, SessionId
 from recalld.bus.wire.base import Reply, Request
@@ -97,3 +97,84 @@ class EpisodesReply(Reply):
     episodes: tuple[EpisodeView, ...]
     standing: int = 0
     over: int = 0
+
+
+class PairLabel(BaseModel):
+    """Two questions, and whether the answer to the first fully answers the second."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    topic: Annotated[str, Field(min_length=1, max_length=200)]
+    first: Annotated[str, Field(min_length=1, max_length=2_000)]
+    second: Annotated[str, Field(min_length=1, max_length=2_000)]
+    relation: Literal["paraphrase", "near_miss", "scope_mismatch", "negated", "unrelated"]
+    serve: bool
+
+
+class CalibrateEpisodesRequest(Request):
+    """Fit now: to ``pairs``, or without any to those that come with the project. ``dry_run`` keeps nothing."""
+
+    pairs: Annotated[tuple[PairLabel, ...], Field(max_length=5_000)] = ()
+    dry_run: bool = False
+
+
+class EpisodeFitReport(Reply):
+    """How a fit fares: shares of the pairs that are not one question and are served (``false_hits``), and of those that
+    are (``served``), on the topics that were fitted on and on those held back."""
+
+    pairs: int
+    held_back: int
+    topics: tuple[str, ...]
+    held_topics: tuple[str, ...]
+    false_hits: float
+    served: float
+    held_false_hits: float
+    held_served: float
+    auc: float
+    held_auc: float
+
+
+class SweepView(Reply):
+    """What would be served from one threshold on."""
+
+    threshold: float
+    false_hits: float
+    served: float
+    held_false_hits: float
+    held_served: float
+
+
+class CalibrateEpisodesReply(Reply):
+    """What was fitted, and the sweep that its threshold was chosen from."""
+
+    embedder: str
+    fitted_at: datetime
+    kept: bool
+    threshold: float
+    report: EpisodeFitReport
+    sweep: tuple[SweepView, ...]
+
+
+class EpisodesTidyRequest(Request):
+    """Look through all remembered answers: end junk and what is beyond the cap. ``merge`` ends near-duplicates, too."""
+
+    merge: bool = False
+
+
+class DuplicateView(Reply):
+    """Two answers to one question: the id to keep, and the one that it makes needless."""
+
+    keep: int
+    needless: int
+    similarity: float
+    questions: tuple[str, str]
+
+
+class EpisodesTidyReply(Reply):
+    """What was ended, by why; ``ended`` counts old ones that were dropped; ``duplicates`` are those that were found."""
+
+    junk: int
+    merged: int
+    excess: int
+    ended: int
+    sessions: int
+    duplicates: tuple[DuplicateView, ...]

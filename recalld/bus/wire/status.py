@@ -48,8 +48,16 @@ class GenerationStats(Reply):
     total: int
 
 
+class CalibrationView(Reply):
+    """The calibration of the serving generation: fitted when, found to hold when, on how many documents then."""
+
+    fitted_at: datetime
+    checked_at: datetime
+    documents: int
+
+
 class StatsReply(Reply):
-    """What is indexed."""
+    """What is indexed. ``calibration`` is None where none has been fitted (or an older daemon answers)."""
 
     repos: tuple[RepoStats, ...]
     generations: tuple[GenerationStats, ...]
@@ -57,6 +65,7 @@ class StatsReply(Reply):
     findings: tuple[FindingView, ...]
     database_bytes: int
     cached_embeddings: int
+    calibration: CalibrationView | None = None
 
 
 class HealthRequest(Request):
@@ -83,6 +92,22 @@ class HealthReply(Reply):
     started_at: datetime
     rss_bytes: int
     checks: tuple[Check, ...]
+
+
+class VerbView(Reply):
+    """How a verb has fared on one node since it started; ``busy_ms`` is the time spent on it, all requests together."""
+
+    requests: int
+    errors: int
+    busy_ms: float
+
+
+class ServiceView(Reply):
+    """A node that answers requests, and its verbs by name."""
+
+    node: str
+    version: str
+    verbs: dict[str, VerbView]
 
 
 class EventsRequest(Request):

@@ -1,0 +1,142 @@
+"""Events: what happens now, and each saved file's way from the disk into answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from typing import ClassVar
+
+from rich.table import Table
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from recalld.bus import wire
+from recalld_tui.model.events import detail
+from recalld_tui.model.text import clock_time, counted, cut_path, line, milliseconds
+from recalld_tui.screens.page import Page
+from recalld_tui.widgets.feed import FeedView
+from recalld_tui.widgets.line import Line
+
+SHOWN_WAYS = 6
+LOOK_S = 10.0
+"""How long a search waits for a file that was just saved."""
+
+
+class Events(Page):
+    """Feed on the left, the event under the cursor and the newest saves on the right."""
+
+    NAME = "events"
+    FIRST = "list"
+    EVERY_S: ClassVar[float] = 1.0
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "pause", "Pause"), Binding("f", "newest", "Newest")]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paused = False
+
+    def body(self) -> Iterable[Widget]:
+        """Lay out filter, feed and details."""
+        yield Line(id="filter", placeholder="Filter: words that topic, place or facts have, as: failed decisions/")
+        yield Static(id="summary", markup=False)
+        with Horizontal(classes="halves"):
+            yield FeedView(id="list")
+            with Vertical(classes="stack"):
+                with VerticalScroll(id="inspector", classes="panel"):
+                    yield Static(id="about", markup=False)
+                yield Static(id="ways", markup=False, classes="panel")
+
+    def on_mount(self) -> None:
+        """Name the panels."""
+        super().on_mount()
+        self.query_one("#inspector").border_title = "Event"
+        self.query_one("#ways").border_title = "Saves"
+
+    async def load(self) -> None:
+        """Find out by a search whether what was saved last is recallable by now."""
+        journeys = self.dashboard.journeys
+        seq = journeys.waiting
+        if not seq:
+            return
+        newest = next(iter(journeys.newest(1)))
+        words = PurePosixPath(newest.path).stem or newest.path
+        await self.link.ask(
+            lambda client: client.search(words[:200], k=1, min_seq=seq, receipt=False, deadline_ms=int(LOOK_S * 1_000))
+        )
+        journeys.answered(seq, self.dashboard.clock())
+
+    def happened(self, events: list[wire.Event]) -> None:
+        """Show what came."""
+        self.draw()
+        self.poke()
+
+    def draw(self) -> None:
+        """Show feed, event and saves."""
+        feed = self.dashboard.feed
+        if not self.paused:
+            self.query_one(FeedView).show(list(feed.shown))
+        text = Text(f" {counted(feed.total, 'event')}", self.inks.dim, no_wrap=True, overflow="ellipsis")
+        text.append(f", {feed.passed:,} shown" if feed.words else "")
+        if self.paused:
+            missed = feed.passed - self._passed
+            text.append("  paused ", f"bold {self.inks.accent}").append(f" {missed:,} more since", self.inks.dim)
+        self.put("summary", text)
+        self._about()
+        self._ways()
+
+    def _about(self) -> None:
+        event = self.query_one(FeedView).current
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        for name, value in detail(event) if event is not None else ():
+            grid.add_row(Text(line(name), self.inks.dim), Text(value))
+        self.put("about", grid)
+
+    def _ways(self) -> None:
+        text, width = Text(), max(20, self.query_one("#ways").content_size.width)
+        for way in self.dashboard.journeys.newest(SHOWN_WAYS):
+            text.append(f"{cut_path(f'{way.repo}:{way.path}', width)}\n", self.inks.link)
+            for step in way.steps():
+                after = "" if step.after is None else f" +{milliseconds(step.after.total_seconds() * 1_000)}"
+                known = step.name == "seen"
+                text.append(f"  {'seen, queued' if known else step.name}", self.inks.word(step.name) if known else "")
+                text.append(f" {clock_time(step.at)}" if step.after is None else after, self.inks.dim)
+            text.append("\n")
+        text.rstrip()
+        self.put("ways", text if text.plain else Text("no file was saved yet", self.inks.dim))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter while typing."""
+        event.stop()
+        self.dashboard.feed.filter(event.value)
+        self.query_one(FeedView).cursor = None
+        self.draw()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Go to the feed."""
+        event.stop()
+        self.query_one(FeedView).focus()
+
+    def on_feed_view_moved(self, event: FeedView.Moved) -> None:
+        """Hold still while somebody looks at one event."""
+        event.stop()
+        self._pause(self.query_one(FeedView).cursor is not None)
+
+    def action_pause(self) -> None:
+        """Hold the feed still, or let it go on; what comes meanwhile is not lost."""
+        self._pause(not self.paused)
+
+    def action_newest(self) -> None:
+        """Follow the newest."""
+        self.query_one(FeedView).action_follow()
+
+    def _pause(self, paused: bool) -> None:
+        if paused and not self.paused:
+            self._passed = self.dashboard.feed.passed
+        self.paused = paused
+        if not paused:
+            self.query_one(FeedView).cursor = None
+        self.draw()
+
+    _passed = 0
