@@ -105,8 +105,9 @@ def _sides(text: str) -> dict[int, frozenset[int]]:
 
 def turned_round(first: str, second: str) -> bool:
     """Tell whether what stands on one side of "before" or "instead of" stands on its other side in the second text."""
+    others = list(_orders(second))
     for word, left, right in _orders(first):
-        for other, other_left, other_right in _orders(second):
+        for other, other_left, other_right in others:
             if word != other:
                 continue
             both = (left & right) | (other_left & other_right)

@@ -21,7 +21,10 @@ from recalld.episodes.synonyms import LIGHT, SAME, SMALL
 from recalld.opposites import STOP
 
 _ANALYZER = Analyzer()
+_AS_WRITTEN = re.compile(r"(`[^`]*`|(?<![\w-])--?[A-Za-z][\w-]*)|[^`-]+|.")
 _JOINED = re.compile(r"(?<=[a-z])-(?=[a-z])")
+LONGEST = 600
+"""Characters of a question that is compared with others; reading for order takes time with the square of its words."""
 _LEFT_OUT = STOP | SMALL | agreement.NEGATIONS
 
 
@@ -63,18 +66,23 @@ class Compared:
 
 
 def normal(text: str) -> str:
-    """Return a question without case, spacing, and marks at its end. Marks within it may mean something and stay."""
-    return " ".join(text.casefold().split()).strip(" ?!.…").replace("’", "'")
+    """Return a question without case, spacing, and marks at its end. Marks within it may mean something and stay, and
+    so does the case of flags and of what is in backticks: ``-v`` is not ``-V``."""
+    words = " ".join(text.split()).replace("’", "'").strip(" ?!.…")
+    return _AS_WRITTEN.sub(lambda match: match[0] if match[1] else match[0].casefold(), words)
 
 
 def compare(first: Asked, second: Asked) -> Compared:
-    """Compare two questions; the same words never differ."""
+    """Compare two questions; the same words never differ, and what is too long to be read closely always does."""
+    if first.normal == second.normal:
+        return Compared("", 1.0, 0)
+    if max(len(first.text), len(second.text)) > LONGEST:
+        return Compared("its length", 0.0, 0)
     mine, yours = set(first.carried), set(second.carried)
     alone = sorted(mine ^ yours)
     heavy = [word for word in alone if word not in LIGHT]
     shared = 2 * len(mine & yours) / max(1, len(mine) + len(yours))
-    veto = _veto(first, second, heavy) if first.normal != second.normal else ""
-    return Compared(veto, shared, len(alone) - len(heavy))
+    return Compared(_veto(first, second, heavy), shared, len(alone) - len(heavy))
 
 
 def _veto(first: Asked, second: Asked, heavy: Sequence[str]) -> str:

@@ -84,3 +84,12 @@ def test_the_same_words() -> None:
     assert normal("  What’s the\nLIMIT?! ") == "what's the limit"
     assert normal("is it a.b") != normal("is it ab")
     assert normal("c") != normal("c++")
+    assert normal("What does -v do?") != normal("What does -V do?")
+    assert normal("what is `Id`?") != normal("what is `ID`")
+    assert normal("A well-known `x") == normal("a WELL-KNOWN `X")
+
+
+def test_long_questions_are_told_apart_in_no_time() -> None:
+    long = "run a to b before c " * 400
+    assert compare(Asked(long), Asked(f"{long} once")).veto == "its length"
+    assert compare(Asked(long), Asked(f" {long.upper()}?")).veto == ""
