@@ -7,11 +7,12 @@ it is not so is another: a rejected proposal answers "do we use it?" with no.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from recalld.episodes.sentences import sentences
+from recalld.episodes.sentences import pieces
 from recalld.recall.answer import Judged
 from recalld.recall.context import Context
 from recalld.trust.receipts import Citation
@@ -20,6 +21,7 @@ from recalld.trust.standing import Status, standing_of
 Count = Callable[[str], int]
 """The tokens of a text, exactly, as whoever reads the evidence counts them."""
 
+_WORDS = re.compile(r"\s*\S+")
 WORTH = 0.06
 """A cut passage is taken where it has this share of the budget at least; the first one always."""
 FULL = 0.9
@@ -179,24 +181,23 @@ class _Page:
         worth = WORTH * self._budget if self.admitted else 0
         if self._budget - self._used < worth:
             return None
-        parts = sentences(whole.text)
-        cut = self._cut(whole, parts, " ")
+        cut = self._cut(whole, pieces(whole.text))
         if cut is None or self._used + self._takes(cut) < FULL * self._budget:
-            cut = self._cut(whole, " ".join(parts).split(), " ") or cut
+            cut = self._cut(whole, _WORDS.findall(whole.text)) or cut
         if cut is None and not self.admitted:
-            cut = self._cut(whole, whole.text, "")
+            cut = self._cut(whole, whole.text)
         return cut if cut is not None and _says_something(cut) and self._takes(cut) >= worth else None
 
-    def _cut(self, passage: Passage, parts: Sequence[str], joint: str) -> Passage | None:
+    def _cut(self, passage: Passage, parts: Sequence[str]) -> Passage | None:
         """Return the passage with as many of its first parts as fit."""
         low, high = 0, len(parts) - 1
         while low < high:
             middle = (low + high + 1) // 2
-            if self._fits(_shortened(passage, parts[:middle], joint)):
+            if self._fits(_shortened(passage, parts[:middle])):
                 low = middle
             else:
                 high = middle - 1
-        return _shortened(passage, parts[:low], joint) if low else None
+        return _shortened(passage, parts[:low]) if low else None
 
     def _fits(self, passage: Passage) -> bool:
         return self._used + self._takes(passage) <= self._budget
@@ -210,8 +211,8 @@ def _says_something(passage: Passage) -> bool:
     return any(character.isalnum() for character in passage.text)
 
 
-def _shortened(passage: Passage, parts: Sequence[str], joint: str) -> Passage:
-    return replace(passage, text=f"{joint.join(parts)} […]", cut=True)
+def _shortened(passage: Passage, parts: Sequence[str]) -> Passage:
+    return replace(passage, text=f"{''.join(parts)} […]", cut=True)
 
 
 def _laid_out(passages: Sequence[Passage], order: Order) -> list[Passage]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,11 @@ _NEAR, _NEAR_LISTED = 0.93, 0.7
 """A further sentence is quoted where it has this share of the best one's score."""
 _MOST, _MOST_LISTED = 2, 8
 _SHORTEST = 3
+_NO = 0.6
+_SAYS_NO = re.compile(
+    r"(?i)\b(?:said no|say no|reject\w*|declin\w*|turned (?:it )?down|withdr[ae]w\w*|abandon\w*|decided against|"
+    r"will not|won't|do not|don't|because|not worth)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,9 @@ async def extract(question: str, vector: Vector, form: Form, evidence: Evidence,
     if not candidates:
         return ""
     vectors = await embed([one.text for one in candidates])
+    negative = evidence.stance is Stance.NEGATIVE
     scored = [
-        Quote(one.number, one.text, one.score * _WORDS + float(np.dot(vector, sentence)))
+        Quote(one.number, one.text, one.score * _WORDS + float(np.dot(vector, sentence)) + _said_no(one.text, negative))
         for one, sentence in zip(candidates, vectors, strict=True)
     ]
     chosen = _chosen(sorted(scored, key=lambda one: -one.score), form)
@@ -60,6 +67,11 @@ async def extract(question: str, vector: Vector, form: Form, evidence: Evidence,
 
 
 _TURNED_DOWN = "The memory has this as turned down:"
+
+
+def _said_no(text: str, negative: bool) -> float:
+    """Return what a sentence that says no counts more where the evidence is of something that was turned down."""
+    return _NO if negative and _SAYS_NO.search(text) else 0.0
 
 
 def _candidates(question: str, passages: Sequence[Passage]) -> list[Quote]:

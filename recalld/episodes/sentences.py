@@ -18,6 +18,27 @@ def sentences(text: str) -> list[str]:
     return found
 
 
+def pieces(text: str) -> list[str]:
+    """Return a passage cut after each of its sentences, as it stands: put together again it is the passage, up to its
+    last sentence."""
+    places = [place for place, character in enumerate(text) if character.isalnum()]
+    letters = "".join(text[place] for place in places)
+    found: list[str] = []
+    at = seen = 0
+    for sentence in sentences(text):
+        own = "".join(filter(str.isalnum, sentence))
+        begins = letters.find(own, seen)
+        if not own or begins < 0:
+            continue
+        seen = begins + len(own)
+        ends = places[seen - 1] + 1
+        while ends < len(text) and not text[ends].isalnum() and not text[ends].isspace():
+            ends += 1
+        found.append(text[at:ends])
+        at = ends
+    return found
+
+
 def _blocks(text: str) -> list[str]:
     """Return paragraphs, each on one line; a list item, a heading and a row of a table is one of its own."""
     blocks: list[str] = []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recalld.episodes.sentences import bare, sentences
+from recalld.episodes.sentences import bare, pieces, sentences
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,19 @@ def test_no_word_is_lost_but_rules(text: str) -> None:
 )
 def test_marks_are_taken_off(sentence: str, plain: str) -> None:
     assert bare(sentence) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Title\n\nOne *two*. Three\nfour (e.g. five). “Six.” Seven\n\n- eight\n- nine 9.5\n\n```sh\nten\n```\nEleven",
+        "no end",
+        "???",
+        "",
+    ],
+)
+def test_pieces_are_the_passage_as_it_stands(text: str) -> None:
+    made = "".join(pieces(text))
+    assert text.startswith(made)
+    assert [c for c in made if c.isalnum()] == [c for c in "".join(sentences(text)) if c.isalnum()] or "```" in text
+    assert not any(piece.rstrip()[-1:].isspace() for piece in pieces(text))
