@@ -32,8 +32,7 @@ _MOST, _MOST_LISTED = 2, 8
 _SHORTEST = 3
 _NO = 0.6
 _SAYS_NO = re.compile(
-    r"(?i)\b(?:said no|say no|reject\w*|declin\w*|turned (?:it )?down|withdr[ae]w\w*|abandon\w*|decided against|"
-    r"will not|won't|do not|don't|because|not worth)\b"
+    r"(?i)\b(?:sa(?:id|y) no|reject\w*|declin\w*|turned (?:it )?down|withdr[ae]w\w*|abandon\w*|decided against)\b"
 )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[*_`]*[A-Z0-9À-ÞА-Я一-鿿])|(?<=[。！？])")
+_END = re.compile(r"(?<=[.!?])([\"'”’)\]*_`]*)\s+(?=[\"'“‘(\[*_`]*[A-Z0-9À-ÞА-Я一-鿿])|(?<=[。！？])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|cf|vs|No|Nr|Fig|Dr|Mr|Mrs|Ms|St|approx)\.|\b[A-Z]\.)$")
+_LABEL = re.compile(r"(\*\*|__)[^*_]{1,60}\1[.:]?")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _RULE = re.compile(r"^\s*(?:[-=*_]{3,}|```.*|~~~.*|\|?[\s:|-]+\|?)\s*$")
 
@@ -58,12 +59,16 @@ def _blocks(text: str) -> list[str]:
 
 
 def _split(block: str) -> list[str]:
+    """Return the sentences of a block; what only names the next one ("**Why.** Because ...") stays with it."""
     parts: list[str] = []
-    for part in _END.split(block):
-        if parts and _ABBREVIATION.search(parts[-1]):
+    at = 0
+    for end in [*_END.finditer(block), None]:
+        stop = len(block) if end is None else end.end(1) if end[1] else end.start()
+        part, at = block[at:stop].strip(), stop
+        if parts and (_ABBREVIATION.search(parts[-1]) or _LABEL.fullmatch(parts[-1])):
             parts[-1] += f" {part}"
-        elif part.strip():
-            parts.append(part.strip())
+        elif part:
+            parts.append(part)
     return parts
 
 

@@ -68,3 +68,15 @@ def test_pieces_are_the_passage_as_it_stands(text: str) -> None:
     assert text.startswith(made)
     assert [c for c in made if c.isalnum()] == [c for c in "".join(sentences(text)) if c.isalnum()] or "```" in text
     assert not any(piece.rstrip()[-1:].isspace() for piece in pieces(text))
+
+
+def test_a_label_stays_with_what_it_names_and_marks_stay_where_they_are() -> None:
+    assert sentences("**Why we said no.** There is one team. It has five people.") == [
+        "**Why we said no.** There is one team.",
+        "It has five people.",
+    ]
+    assert sentences('He said "no." Then he left (at last.) Nobody came.') == [
+        'He said "no."',
+        "Then he left (at last.)",
+        "Nobody came.",
+    ]
