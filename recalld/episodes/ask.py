@@ -13,7 +13,7 @@ from typing import Literal
 
 from recalld.episodes.answerer import Say
 from recalld.episodes.citing import check
-from recalld.episodes.evidence import Count, Evidence, Order, Passage, Stance, assemble
+from recalld.episodes.evidence import Count, Evidence, Order, Passage, Stance, assemble, stance_of
 from recalld.episodes.freshness import Freshness
 from recalld.episodes.gate import Asked
 from recalld.episodes.junk import junk
@@ -286,7 +286,7 @@ def _told(
         "reconciled" if standing else "retrieval",
         written.text,
         found,
-        evidence.stance,
+        stance_of([one.passage.judged for one in cited]),
         reconciled.why if reconciled is not None else "",
         answer=answer,
         cited=cited,
