@@ -13,7 +13,7 @@ from typing import Literal
 
 from recalld.episodes.answerer import Say
 from recalld.episodes.citing import check
-from recalld.episodes.evidence import Evidence, Passage, Stance, sources_of
+from recalld.episodes.evidence import Evidence, Passage, Stance, sources_of, stance_of
 from recalld.episodes.gate import Asked
 from recalld.episodes.gathering import Gathering
 from recalld.episodes.junk import junk
@@ -263,7 +263,7 @@ def _told(
         "reconciled" if standing else "retrieval",
         written.text,
         found,
-        evidence.stance,
+        stance_of([one.passage.judged for one in cited]),
         reconciled.why if reconciled is not None else "",
         answer=answer,
         cited=cited,

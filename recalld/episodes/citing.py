@@ -10,10 +10,12 @@ from recalld import agreement
 from recalld.episodes.sentences import sentences
 
 _MARKERS = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
-_QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{12,})[\"”“»]")
+_QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{8,})[\"”“»]")
 _AFTER = re.compile(r"([.!?。！？]?[\"'”’»)*_`]*)(\s*(?:\[\d[\d,\s]*\]\s*)+)(?=\s|$)")
 _GAP = re.compile(r"\s*(?:\[…\]|\[\.\.\.\]|…|\.\.\.)\s*")
 _BARE = frozenset({"yes", "no"})
+_LEAD = 4
+"""Carrying words that may lead up to a quote that holds."""
 _SHARE = 0.5
 """Share of a claim's carrying words that the passages it cites must have between them."""
 
@@ -86,6 +88,8 @@ def _unsupported(claim: str, passages: Sequence[str]) -> str:
     if missing:
         return f"the number {missing[0]} is not in what {_short(claim)!r} cites"
     stems = agreement.stems(claim) - _BARE
+    if _QUOTED.search(claim) and len(agreement.stems(_QUOTED.sub(" ", claim))) <= _LEAD:
+        return ""
     if stems and len(stems & agreement.stems(said)) < _SHARE * len(stems):
         return f"what {_short(claim)!r} cites does not speak of it"
     return ""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from recalld.agreement import stems
-from recalld.episodes.evidence import Evidence, Passage, Stance
+from recalld.episodes.evidence import Evidence, Passage, Stance, stance_of
 from recalld.episodes.form import Form, Scope
 from recalld.episodes.sentences import bare, sentences
 from recalld.model import Vector
@@ -60,12 +60,15 @@ async def extract(question: str, vector: Vector, form: Form, evidence: Evidence,
         for one, sentence in zip(candidates, vectors, strict=True)
     ]
     chosen = _chosen(sorted(scored, key=lambda one: -one.score), form)
-    lines = [f"“{one.text}” [{one.number}]" for one in chosen]
-    said = "\n".join(f"- {line}" for line in lines) if len(lines) > 1 else lines[0]
-    return f"{_TURNED_DOWN} {said}" if evidence.stance is Stance.NEGATIVE and len(lines) == 1 else said
+    stances = {one.number: stance_of([one.judged]) for one in evidence.passages}
+    lines = [_line(one, stances[one.number]) for one in chosen]
+    return "\n".join(f"- {line}" for line in lines) if len(lines) > 1 else lines[0]
 
 
-_TURNED_DOWN = "The memory has this as turned down:"
+def _line(quote: Quote, stance: Stance) -> str:
+    """Return a quote with its citation; one of a passage that was turned down says so, wherever it ranks."""
+    said = f"“{quote.text}” [{quote.number}]"
+    return f"The memory has this as turned down: {said}" if stance is Stance.NEGATIVE else said
 
 
 def _said_no(text: str, negative: bool) -> float:

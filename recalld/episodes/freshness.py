@@ -61,7 +61,9 @@ class Freshness:
         except RecalldError as error:
             return Standing("", (), (f"the files themselves could not be looked at: {error.message}",))
         behind = [one for one in sources if same.get(one) is False]
-        return Standing(f"{behind[0].path} changed on disk a moment ago" if behind else "", behind)
+        unseen = ", ".join(one.path for one in sources if one not in same)
+        notes = (f"not looked at on disk, where it is no plain file now: {unseen}",) if unseen else ()
+        return Standing(f"{behind[0].path} changed on disk a moment ago" if behind else "", behind, notes)
 
     async def _broken(self, sources: Sequence[Citation], moment: Moment) -> str:
         ids = [one.document_id for one in sources]

@@ -23,7 +23,6 @@ from recalld.embedded.postgres import EmbeddedPostgres
 from recalld.episodes.gate import Asked
 from recalld.settings import EmbedSettings, default_cache_dir
 from recalld.store import Store
-from recalld.store.episodes import Episode
 from tests.bench.figure import Figure, median, quantile, report
 from tests.support.daemon import running
 from tests.support.directories import short_directory
@@ -39,6 +38,7 @@ DERIVED = 60
 ANSWERER_S = 0.2
 EMBEDDING_BAR, DERIVING_BAR = 6.0, 10.0
 TURNS = 1_000
+BATCH = 256
 SERVED_BAR = 0.1
 THINGS = (
     "upload", "session", "berth", "invoice", "webhook", "search", "export", "login", "payment", "ferry", "crane",
@@ -107,16 +107,15 @@ async def _filled(
         assert id_ is not None
         answered.append(await store.episodes.get(int(id_)))
     await keep_model(store)
-    for number, fact in enumerate(facts[DERIVED:]):
-        like = answered[number % len(answered)]
-        assert like is not None
-        await store.episodes.remember(await _like(like, _question(fact), embedder))
-
-
-async def _like(like: Episode, question: str, embedder: Embedder) -> Episode:
-    asked = Asked(question)
-    vectors = await embedder.embed_query(question)
-    return replace(like, question=question, normal=asked.normal, vector=vectors.pooled)
+    questions = [_question(fact) for fact in facts[DERIVED:]]
+    for start in range(0, len(questions), BATCH):
+        batch = questions[start : start + BATCH]
+        for number, (text, vectors) in enumerate(zip(batch, await embedder.embed_documents(batch), strict=True)):
+            like = answered[number % len(answered)]
+            assert like is not None
+            await store.episodes.remember(
+                replace(like, question=text, normal=Asked(text).normal, vector=vectors.pooled)
+            )
 
 
 async def _timed(client: RecallClient, embedder: Embedder, facts: Sequence[tuple[str, str, str]]) -> list[Figure]:

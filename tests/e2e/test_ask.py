@@ -288,6 +288,20 @@ async def test_what_was_turned_down_is_a_no(client: RecallClient, memory: Path) 
     assert evidence.tokens <= evidence.budget
 
 
+async def test_what_was_turned_down_is_told_from_what_was_adopted(client: RecallClient, memory: Path) -> None:
+    (memory / "decisions/0030-prices.md").write_text(
+        "---\nstatus: accepted\n---\n# Berth prices\n\nBerth prices are cached in memory. Use it for an hour.\n"
+    )
+    await until_indexed(client, "memory", on_disk(memory))
+    for question in ("Which cache of berth prices do we use?", "Are berth prices cached in memory for an hour?"):
+        reply = await client.ask(question)
+        by_number = {one.number: one.path for one in reply.citations}
+        for line in reply.answer.splitlines():
+            rejected = any(f"[{number}]" in line and "0012" in path for number, path in by_number.items())
+            assert line.removeprefix("- ").startswith("The memory has this as turned down") == rejected, reply.answer
+        assert reply.negative == ("0012" in reply.citations[0].path)
+
+
 async def test_follow_ups_are_taken_with_what_was_said(daemon: Daemon, client: RecallClient, memory: Path) -> None:
     first = await client.ask(BROKER, session="review")
     assert (first.session, first.standalone) == ("review", BROKER)

@@ -29,6 +29,7 @@ PASSAGES = {
         ("They are rotated. Alice does it on the first Monday [3].", (3,)),
         ("Keys are rotated by Alice [3]. That is on the first Monday.", (3,)),
         ("“Bursts go to 120.”[1] “We left Kafka for NATS in 2023.” [2].", (1, 2)),
+        ("The memory has this as turned down: “Bursts go to 120.” [1]", (1,)),
         ("In short: keys are rotated by Alice on Mondays [3].", (3,)),
     ],
 )
@@ -55,6 +56,7 @@ def test_what_stands(answer: str, cited: tuple[int, ...]) -> None:
         ("Keys are rotated by Alice [3]. There are 14 of them.", "the number 14"),
         ("“Keys are kept in a vault. They are rotated by Alice.” [3]", "the quote"),
         ("- “Bursts go to 150.” [1]\n- “We left Kafka for NATS in 2023” [2]", "the quote"),
+        ("Pelicans nest beside the harbour wall and fish there: “Bursts go to 120.” [1]", "does not speak of it"),
         ("Pelicans nest beside the harbour wall [2].", "does not speak of it"),
         ("Each client may send ninety requests a minute [2].", ""),
     ],

@@ -1,0 +1,68 @@
+"""Answers made of quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from recalld.embed.hashing import HashingEmbedder
+from recalld.episodes.citing import check
+from recalld.episodes.evidence import assemble
+from recalld.episodes.extract import extract
+from recalld.episodes.form import form_of
+from recalld.model import Vector
+from recalld.recall.answer import Judged
+from tests.support.judged import judged
+
+REJECTED = {"status": "rejected"}
+
+
+async def quoted(question: str, *hits: Judged) -> str:
+    embedder = HashingEmbedder()
+
+    async def embed(texts: Sequence[str]) -> Sequence[Vector]:
+        return [each.pooled for each in await embedder.embed_documents(list(texts))]
+
+    evidence = assemble(hits, 2_000, lambda text: len(text.split()))
+    vector = np.asarray((await embedder.embed_query(question)).pooled)
+    answer = await extract(question, vector, form_of(question), evidence, embed)
+    assert not answer or check(answer, {one.number: f"{one.label}\n{one.text}" for one in evidence.passages}).stands
+    return answer
+
+
+async def test_the_sentence_that_speaks_of_it_is_quoted() -> None:
+    hit = judged(1, "# Rates\n\nTides are high. Each client may send ninety requests. Gulls nest in May.")
+    answer = await quoted("How many requests may a client send?", hit)
+    assert answer == "“Each client may send ninety requests.” [1]"
+
+
+async def test_a_list_has_an_item_for_each() -> None:
+    hit = judged(1, "- The bookings queue takes bookings.\n- The invoices queue takes invoices.\n- Tea is at four.")
+    answer = await quoted("Which queues do we have?", hit)
+    assert answer.splitlines() == [
+        "- “The bookings queue takes bookings.” [1]",
+        "- “The invoices queue takes invoices.” [1]",
+    ]
+
+
+async def test_what_was_turned_down_says_so_wherever_it_ranks() -> None:
+    adopted = judged(1, "Gulls nest on the roof of the shed.")
+    turned_down = judged(2, "Use Redis as the cache.", metadata=REJECTED)
+    answer = await quoted("Do we use Redis as the cache?", adopted, turned_down)
+    assert answer == "The memory has this as turned down: “Use Redis as the cache.” [2]"
+
+
+async def test_what_was_adopted_is_not_turned_down_by_a_better_hit() -> None:
+    turned_down = judged(1, "Gulls nest on the roof of the shed.", metadata=REJECTED)
+    adopted = judged(2, "Use Redis as the cache.")
+    assert await quoted("Do we use Redis as the cache?", turned_down, adopted) == "“Use Redis as the cache.” [2]"
+
+
+async def test_headings_alone_answer_nothing() -> None:
+    assert await quoted("What is the limit?", judged(1, "# The limit\n\n## Of what")) == ""
+
+
+async def test_quotes_within_a_sentence_are_quoted_too() -> None:
+    answer = await quoted("What does the sign say?", judged(1, "The sign says “no swimming here” in red."))
+    assert "no swimming here" in answer
