@@ -18,9 +18,10 @@ def key_of(
     as_of: datetime | None,
     known_as_of: datetime | None,
     answerer: str,
+    budget: int,
 ) -> str:
     """Return the key of a question's circumstances: the index, the repos that the caller sees, what narrows the search,
-    the two clocks, and who writes the answers."""
+    the two clocks, who writes the answers, and from how much evidence (tokens)."""
     facts = {
         "generation": generation_id,
         "repos": sorted(repo_ids),
@@ -33,6 +34,7 @@ def key_of(
         "as_of": _iso(as_of),
         "known_as_of": _iso(known_as_of),
         "answerer": answerer,
+        "budget": budget,
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -81,9 +81,11 @@ class AskVerb:
         generation: Generation,
         writer: str,
     ) -> Ask:
-        key = key_of(generation.id, under.repo_ids, under.filters, under.mode, under.as_of, under.known_as_of, writer)
-        question = under.question(standalone, DEPTH, generation, self.clock(), request.trace)
         budget = request.budget or self.budget()
+        key = key_of(
+            generation.id, under.repo_ids, under.filters, under.mode, under.as_of, under.known_as_of, writer, budget
+        )
+        question = under.question(standalone, DEPTH, generation, self.clock(), request.trace)
         return Ask(question, key, agent, under.as_of, under.known_as_of, budget, request.fresh)
 
     async def _reply(

@@ -179,7 +179,7 @@ async def _edits() -> Figure:
             await client.repo_add(str(root), name="memory")
             await until_indexed(client, "memory", on_disk(root))
             seen = await limits.walk(client.ask, TURNS)
-    said = f"{seen.from_memory} of {seen.asked} from memory, {seen.right} right, {seen.abstained} abstained"
+    said = f"{seen.from_memory} of {seen.asked} from memory, {seen.right} of {seen.there} right where there is a file"
     met = not seen.stale and seen.from_memory >= SERVED_BAR * seen.asked
     return Figure("ask: stale answers among edits, deletions and restores", len(seen.stale), "", said, "0", met)
 

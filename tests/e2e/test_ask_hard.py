@@ -100,7 +100,13 @@ async def test_what_narrows_a_question_is_a_part_of_it(client: RecallClient) -> 
     narrowed = await client.ask(BROKER, path="notes/**")
     assert narrowed.source != "memory"
     assert "Kafka" not in narrowed.answer
-    for fields in ({"kind": ("decision",)}, {"tag": ("bus",)}, {"mode": "lexical"}, {"repo": ("memory",)}):
+    for fields in (
+        {"budget": 64},
+        {"kind": ("decision",)},
+        {"tag": ("bus",)},
+        {"mode": "lexical"},
+        {"repo": ("memory",)},
+    ):
         first = await client.ask(BROKER, **fields)
         if fields != {"repo": ("memory",)}:  # which is all that there is
             assert first.source != "memory", fields

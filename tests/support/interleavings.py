@@ -18,9 +18,10 @@ Ask = Callable[[str], Awaitable[wire.AskReply]]
 
 @dataclass(slots=True)
 class Seen:
-    """What became of the questions; ``stale`` are those whose answer has a value that the file had not."""
+    """What became of the questions, of which ``there`` had a file; ``stale`` are answers with what no file has."""
 
     asked: int = 0
+    there: int = 0
     from_memory: int = 0
     right: int = 0
     abstained: int = 0
@@ -63,11 +64,19 @@ class Limits:
             self._look(await ask(f"What is the {name} limit?"), name, seen)
         return seen
 
+    async def wrong(self, ask: Ask) -> list[str]:
+        """Ask for every value that is there, once all is indexed; return the names of those not told."""
+        there = {name: held for name, held in self._held.items() if held is not None}
+        return [
+            name for name, held in there.items() if str(held) not in (await ask(f"What is the {name} limit?")).answer
+        ]
+
     def _look(self, reply: wire.AskReply, name: str, seen: Seen) -> None:
         held = self._held[name]
         seen.asked += 1
         seen.from_memory += reply.source == "memory"
         seen.abstained += reply.abstained
+        seen.there += held is not None
         seen.right += held is not None and str(held) in reply.answer
         values = {str(value) for value in self._held.values() if value is not None}
         told = {word for word in _words(reply.answer) if word.isdigit() and len(word) == 4}

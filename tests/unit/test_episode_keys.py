@@ -20,6 +20,7 @@ PLAIN: dict[str, Any] = {
     "as_of": None,
     "known_as_of": None,
     "answerer": "extractive",
+    "budget": 1_500,
 }
 CHANGES: list[dict[str, Any]] = [
     {"generation_id": 2},
@@ -40,6 +41,7 @@ CHANGES: list[dict[str, Any]] = [
     {"as_of": OTHER},
     {"known_as_of": DAY},
     {"answerer": "openai/x"},
+    {"budget": 64},
     {"answerer": "openai/x\udcff"},
 ]
 
