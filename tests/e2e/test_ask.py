@@ -15,7 +15,6 @@ from recalld.bus import subjects, wire
 from recalld.bus.client import RecallClient
 from recalld.errors import DeadlineError, NotFoundError, UsageError
 from recalld.store import Store
-from tests.support.commands import run, run_recall
 from tests.support.daemon import Daemon, running
 from tests.support.directories import short_directory
 from tests.support.episodes import keep_model
@@ -384,54 +383,3 @@ async def test_a_deadline_is_kept(client: RecallClient, memory: Path) -> None:
             async for _ in parts:
                 pass
     assert (await client.ask(BROKER)).answer
-
-
-async def test_the_command_line(daemon: Daemon, memory: Path) -> None:
-    result = await run_recall(daemon, "ask", BROKER, "--agent", "alice", "--fresh")
-    assert result.returncode == 0, result.stderr
-    assert "two people to operate" in result.stdout
-    assert "derived now" in result.stdout
-    streamed = await run_recall(daemon, "ask", "why", "did", "we", "leave", "Kafka", "--stream")
-    assert streamed.stdout.count("two people to operate") == 1
-    assert "from memory" in streamed.stdout
-    both = await run_recall(daemon, "ask", BROKER, "--stream", "--json", "--trace")
-    reply = json.loads(both.stdout)
-    assert (reply["source"], reply["abstained"]) == ("memory", False)
-    assert "two people" in both.stderr
-    nothing = await run_recall(daemon, "ask", "who painted it", "--path", "none/**")
-    assert nothing.returncode == 1
-    assert "I don't know" in nothing.stdout
-    evidence = await run_recall(daemon, "evidence", BROKER, "--budget", "200", "--order", "ends")
-    assert evidence.returncode == 0
-    assert evidence.stdout.startswith("[1] memory:")
-    assert "tokens as minilm counts them" in " ".join(evidence.stderr.split())
-    assert (await run_recall(daemon, "evidence", "painted", "--path", "none/**")).returncode == 1
-    assert (await run_recall(daemon, "evidence", BROKER, "--order", "worst")).returncode == 2
-    assert (await run_recall(daemon, "ask", BROKER, "--budget", "1")).returncode == 2
-    assert (await run_recall(daemon, "ask", BROKER, "--session", "a b")).returncode == 2
-
-
-async def test_sessions_and_episodes_on_the_command_line(daemon: Daemon, memory: Path) -> None:
-    asked = json.loads((await run_recall(daemon, "ask", BROKER, "--session", "cli", "--json")).stdout)
-    assert "cli" in (await run_recall(daemon, "sessions", "list")).stdout
-    shown = await run_recall(daemon, "sessions", "show", "cli")
-    assert "two people to operate" in shown.stdout
-    assert (await run_recall(daemon, "sessions", "rename", "cli", "Bus")).returncode == 0
-    made = json.loads((await run_recall(daemon, "sessions", "create", "--title", "x", "--json")).stdout)
-    assert made["sessions"][0]["title"] == "x"
-    assert (await run_recall(daemon, "sessions", "delete", "cli")).returncode == 0
-    assert (await run_recall(daemon, "sessions", "show", "cli")).returncode == 1
-    listed = json.loads((await run_recall(daemon, "episodes", "list", "--json")).stdout)
-    assert int(asked["episode"]) in [one["id"] for one in listed["episodes"]] or asked["source"] == "memory"
-    assert "by extractive" in (await run_recall(daemon, "episodes", "show", asked["episode"])).stdout
-    assert "failed 1" in (await run_recall(daemon, "episodes", "mark", asked["episode"], "failed")).stdout
-    assert (await run_recall(daemon, "episodes", "mark", asked["episode"], "liked")).returncode == 2
-    assert "served no longer" in (await run_recall(daemon, "episodes", "forget", asked["episode"])).stdout
-    assert (await run_recall(daemon, "episodes", "show", "999999")).returncode == 1
-
-
-@pytest.mark.parametrize("command", ["ask", "evidence", "sessions", "sessions show", "episodes", "episodes mark"])
-def test_help_tells_what_it_does(command: str) -> None:
-    shown = run(f"recall {command} --help")
-    assert shown.exit_code == 0
-    assert f"Usage: recall {command}" in shown.stdout

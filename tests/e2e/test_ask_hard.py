@@ -1,7 +1,8 @@
-"""Hard cases of asking: at once, hostile, narrowed, touched, unreachable."""
+"""Hard cases of asking: at once, hostile, narrowed, touched, unreachable; and the command line."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from recalld.bus import wire
 from recalld.bus.client import RecallClient
 from recalld.errors import RecalldError
 from recalld.store import Store
-from tests.support.commands import run_recall
+from tests.support.commands import run, run_recall
 from tests.support.daemon import Daemon, running
 from tests.support.directories import short_directory
 from tests.support.episodes import keep_model
@@ -139,3 +140,54 @@ async def test_evidence_keeps_its_budget(client: RecallClient, budget: int, orde
 async def test_no_daemon_is_told(tmp_path: Path, words: tuple[str, ...]) -> None:
     result = await run_recall(Daemon(tmp_path / "none"), *words)
     assert result.returncode == 3, result.stderr
+
+
+async def test_the_command_line(daemon: Daemon, root: Path) -> None:
+    result = await run_recall(daemon, "ask", BROKER, "--agent", "alice", "--fresh")
+    assert result.returncode == 0, result.stderr
+    assert "two people to operate" in result.stdout
+    assert "derived now" in result.stdout
+    streamed = await run_recall(daemon, "ask", "why", "did", "we", "leave", "Kafka", "--stream")
+    assert streamed.stdout.count("two people to operate") == 1
+    assert "from memory" in streamed.stdout
+    both = await run_recall(daemon, "ask", BROKER, "--stream", "--json", "--trace")
+    reply = json.loads(both.stdout)
+    assert (reply["source"], reply["abstained"]) == ("memory", False)
+    assert "two people" in both.stderr
+    nothing = await run_recall(daemon, "ask", "who painted it", "--path", "none/**")
+    assert nothing.returncode == 1
+    assert "I don't know" in nothing.stdout
+    evidence = await run_recall(daemon, "evidence", BROKER, "--budget", "200", "--order", "ends")
+    assert evidence.returncode == 0
+    assert evidence.stdout.startswith("[1] memory:")
+    assert "tokens as minilm counts them" in " ".join(evidence.stderr.split())
+    assert (await run_recall(daemon, "evidence", "painted", "--path", "none/**")).returncode == 1
+    assert (await run_recall(daemon, "evidence", BROKER, "--order", "worst")).returncode == 2
+    assert (await run_recall(daemon, "ask", BROKER, "--budget", "1")).returncode == 2
+    assert (await run_recall(daemon, "ask", BROKER, "--session", "a b")).returncode == 2
+
+
+async def test_sessions_and_episodes_on_the_command_line(daemon: Daemon, root: Path) -> None:
+    asked = json.loads((await run_recall(daemon, "ask", BROKER, "--session", "cli", "--json")).stdout)
+    assert "cli" in (await run_recall(daemon, "sessions", "list")).stdout
+    shown = await run_recall(daemon, "sessions", "show", "cli")
+    assert "two people to operate" in shown.stdout
+    assert (await run_recall(daemon, "sessions", "rename", "cli", "Bus")).returncode == 0
+    made = json.loads((await run_recall(daemon, "sessions", "create", "--title", "x", "--json")).stdout)
+    assert made["sessions"][0]["title"] == "x"
+    assert (await run_recall(daemon, "sessions", "delete", "cli")).returncode == 0
+    assert (await run_recall(daemon, "sessions", "show", "cli")).returncode == 1
+    listed = json.loads((await run_recall(daemon, "episodes", "list", "--json")).stdout)
+    assert int(asked["episode"]) in [one["id"] for one in listed["episodes"]] or asked["source"] == "memory"
+    assert "by extractive" in (await run_recall(daemon, "episodes", "show", asked["episode"])).stdout
+    assert "failed 1" in (await run_recall(daemon, "episodes", "mark", asked["episode"], "failed")).stdout
+    assert (await run_recall(daemon, "episodes", "mark", asked["episode"], "liked")).returncode == 2
+    assert "served no longer" in (await run_recall(daemon, "episodes", "forget", asked["episode"])).stdout
+    assert (await run_recall(daemon, "episodes", "show", "999999")).returncode == 1
+
+
+@pytest.mark.parametrize("command", ["ask", "evidence", "sessions", "sessions show", "episodes", "episodes mark"])
+def test_help_tells_what_it_does(command: str) -> None:
+    shown = run(f"recall {command} --help")
+    assert shown.exit_code == 0
+    assert f"Usage: recall {command}" in shown.stdout
