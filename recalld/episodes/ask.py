@@ -129,7 +129,7 @@ class Asking:
             told = replace(_from_memory(found), source="reconciled", answer=answer, reason=reconciled.why)
             return replace(told, notes=(*told.notes, *written.notes))
         cited = _cited(written.text, evidence)
-        told = _told(found, answer, evidence, written, cited, notes, reconciled)
+        told = _told(ask.question.text, found, answer, evidence, written, cited, notes, reconciled)
         own = await vector()
         if answer.retrieval.state is State.READY and written.keep and own is not None:
             async with steps.step("remember"):
@@ -250,6 +250,7 @@ def _abstained(found: Found, answer: Answer, notes: Sequence[str]) -> Told:
 
 
 def _told(
+    question: str,
     found: Found,
     answer: Answer,
     evidence: Evidence,
@@ -263,7 +264,7 @@ def _told(
         "reconciled" if standing else "retrieval",
         written.text,
         found,
-        stance_of([one.passage.judged for one in cited]),
+        stance_of([one.passage.judged for one in cited], question),
         reconciled.why if reconciled is not None else "",
         answer=answer,
         cited=cited,

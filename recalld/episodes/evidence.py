@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from recalld.agreement import stems
+from recalld.episodes.form import form_of
 from recalld.episodes.sentences import pieces
 from recalld.recall.answer import Judged
 from recalld.recall.context import Context
@@ -85,7 +87,9 @@ class Evidence:
     tokens: int
 
 
-def assemble(hits: Sequence[Judged], budget: int, count: Count, order: Order = Order.RANK) -> Evidence:
+def assemble(
+    hits: Sequence[Judged], budget: int, count: Count, order: Order = Order.RANK, question: str = ""
+) -> Evidence:
     """Return as much of the hits, best first, as the budget holds."""
     page = _Page(budget, count)
     dropped: list[Dropped] = []
@@ -107,7 +111,7 @@ def assemble(hits: Sequence[Judged], budget: int, count: Count, order: Order = O
         laid = _numbered([one for one in laid if one is not last])
     text = render(laid)
     best = sorted((one.judged for one in laid), key=hits.index)
-    return Evidence(stance_of(best), laid, dropped, text, count(text) if laid else 0)
+    return Evidence(stance_of(best, question), laid, dropped, text, count(text) if laid else 0)
 
 
 def render(passages: Sequence[Passage]) -> str:
@@ -115,13 +119,23 @@ def render(passages: Sequence[Passage]) -> str:
     return "\n\n".join(f"{one.label}\n{one.text}" for one in passages)
 
 
-def stance_of(hits: Sequence[Judged]) -> Stance:
-    """Return what the best hit says of what is asked; a proposal that was turned down says that it is not so."""
+def stance_of(hits: Sequence[Judged], question: str) -> Stance:
+    """Return what the best hit says of what is asked.
+
+    A proposal that was turned down says no to "do we ...?", where it speaks of the same; to any other question it is a
+    passage like others.
+    """
     if not hits:
         return Stance.NONE
-    standing = standing_of(hits[0].hit.chunk.metadata)
-    turned_down = standing.status is Status.UNADOPTED and standing.written.strip().lower().startswith(_TURNED_DOWN)
-    return Stance.NEGATIVE if turned_down else Stance.SUPPORTS
+    if form_of(question).asks != "yes or no" or stems(question).isdisjoint(stems(hits[0].hit.chunk.passage)):
+        return Stance.SUPPORTS
+    return Stance.NEGATIVE if turned_down(hits[0]) else Stance.SUPPORTS
+
+
+def turned_down(judged: Judged) -> bool:
+    """Tell whether a passage is of a proposal that was rejected, withdrawn or the like."""
+    standing = standing_of(judged.hit.chunk.metadata)
+    return standing.status is Status.UNADOPTED and standing.written.strip().lower().startswith(_TURNED_DOWN)
 
 
 def sources_of(hits: Sequence[Judged]) -> list[Citation]:

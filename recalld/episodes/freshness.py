@@ -82,5 +82,5 @@ class Freshness:
         if count > LOOKED_AT:
             return f"more than {LOOKED_AT} passages were indexed since"
         if nearest is not None and nearest[2] > episode.floor:
-            return f"{nearest[1]} was written since, and speaks of it"
+            return f"{nearest[1]} was written since, and may speak of it"
         return ""

@@ -49,7 +49,7 @@ class Gathering:
         left = [hit for hit in answer.hits if (hit.hit.chunk.repo, hit.hit.chunk.path) not in paths]
         names = ", ".join(sorted(path for _, path in paths))
         note = f"left out, as they changed on disk and are not indexed yet: {names}"
-        return Gathered(answer, assemble(left, budget, self.count, Order.RANK), (*standing.notes, note))
+        return Gathered(answer, assemble(left, budget, self.count, Order.RANK, question.text), (*standing.notes, note))
 
     async def catch_up(self, standing: Standing, steps: Steps) -> None:
         """Wait until what changed on disk is indexed."""
@@ -61,7 +61,7 @@ class Gathering:
     ) -> tuple[Answer, Evidence, Standing]:
         answer = await self._retrieved(question, imagined, steps)
         async with steps.step("evidence") as step:
-            evidence = assemble(answer.hits, budget, self.count, Order.RANK)
+            evidence = assemble(answer.hits, budget, self.count, Order.RANK, question.text)
             step.note = f"{len(evidence.passages)} passages, {evidence.tokens} of {budget} tokens"
             standing = await self.freshness.on_disk(sources_of([one.judged for one in evidence.passages]))
         return answer, evidence, standing

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import anyio
 
 from recalld.bus import wire
+from recalld.errors import UsageError
 from recalld.model import Filters, Generation, Mode
 from recalld.recall.answer import Question
 from recalld.serve.search import named_repos
@@ -42,6 +43,8 @@ async def circumstances_of(
     indexed_past: Callable[[int], Awaitable[bool]],
 ) -> Circumstances:
     """Return what a request is asked under, once the index is as far as it wants. Raises NotFoundError."""
+    if not any(character.isalnum() for character in request.query):
+        raise UsageError("the question has no word in it", suggestion="ask in words")
     if request.min_seq is not None:
         while not await indexed_past(request.min_seq):  # noqa: ASYNC110 - what is waited for happens on other nodes
             await anyio.sleep(POLL_S)

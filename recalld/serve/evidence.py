@@ -51,7 +51,7 @@ class EvidenceVerb:
         answer = await answering.answer(
             under.question(request.query, depth_for(budget), generation, self.clock(), request.trace)
         )
-        evidence = assemble(answer.hits, budget, count, Order(request.order))
+        evidence = assemble(answer.hits, budget, count, Order(request.order), request.query)
         receipt, notes = await self._receipt(agent, request, evidence, under)
         reason = "" if evidence.passages else why_not(answer)
         return wire.EvidenceReply(

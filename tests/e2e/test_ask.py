@@ -174,7 +174,7 @@ async def test_a_new_document_that_speaks_of_it_makes_an_answer_stale(client: Re
     )
     await until_indexed(client, "memory", on_disk(memory))
     reply = await client.ask(question)
-    assert reply.stale == "notes/kafka.md was written since, and speaks of it"
+    assert reply.stale == "notes/kafka.md was written since, and may speak of it"
     assert "price" in reply.answer
     (memory / "notes/gulls.md").write_text("# Gulls\n\nGulls nest on the roof in May.\n")
     await until_indexed(client, "memory", on_disk(memory))
@@ -298,7 +298,7 @@ async def test_what_was_turned_down_is_told_from_what_was_adopted(client: Recall
         for line in reply.answer.splitlines():
             rejected = any(f"[{number}]" in line and "0012" in path for number, path in by_number.items())
             assert line.removeprefix("- ").startswith("The memory has this as turned down") == rejected, reply.answer
-        assert reply.negative == ("0012" in reply.citations[0].path)
+        assert reply.negative == (question.startswith("Are") and "0012" in reply.citations[0].path)
 
 
 async def test_follow_ups_are_taken_with_what_was_said(daemon: Daemon, client: RecallClient, memory: Path) -> None:

@@ -199,7 +199,7 @@ async def test_a_disk_that_nobody_can_look_at_is_said(house: House) -> None:
 
 async def test_what_was_written_since_and_speaks_of_it(house: House) -> None:
     await house.remember(floor=0.3, indexed_at=AT - timedelta(days=1))
-    assert (await house.find()).standing.stale == "backups.md was written since, and speaks of it"
+    assert (await house.find()).standing.stale == "backups.md was written since, and may speak of it"
     await house.remember(floor=1.0, indexed_at=AT - timedelta(days=1))
     assert (await house.find()).serves
     await house.remember(floor=None, indexed_at=AT - timedelta(days=1))

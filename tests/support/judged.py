@@ -22,6 +22,7 @@ def judged(
     heading: tuple[str, ...] = (),
     metadata: Mapping[str, Any] | None = None,
     confidence: float | None = None,
+    verdict: Verdict = Verdict.OK,
 ) -> Judged:
     """A hit that holds; its lines are those of its text from ``first`` on."""
     place = number if document is None else document
@@ -46,4 +47,4 @@ def judged(
         first_indexed_at=AT,
         metadata=metadata or {},
     )
-    return Judged(RankedChunk(chunk, 1 / (number + 1), {"dense": 0.5}), Judgement(Verdict.OK), confidence)
+    return Judged(RankedChunk(chunk, 1 / (number + 1), {"dense": 0.5}), Judgement(verdict), confidence)

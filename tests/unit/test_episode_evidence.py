@@ -191,10 +191,12 @@ def test_the_best_stand_at_both_ends() -> None:
 )  # fmt: skip
 def test_what_was_turned_down_says_that_it_is_not_so(status: str, stance: Stance) -> None:
     hits = [judged(1, "Move to Redis.", metadata={"status": status}), judged(2, "Something else entirely.")]
-    evidence = assemble(hits, 500, count)
+    evidence = assemble(hits, 500, count, question="Shall we move to Redis?")
     assert evidence.stance is stance
     assert (f"status: {status}" in evidence.text) == bool(status)
-    assert assemble(hits[::-1], 500, count).stance is Stance.SUPPORTS
+    for question in ("When do we move to Redis?", "Is the harbour deep?"):
+        assert assemble(hits, 500, count, question=question).stance is Stance.SUPPORTS
+    assert assemble(hits[::-1], 500, count, question="Shall we move to Redis?").stance is Stance.SUPPORTS
 
 
 def _why(dropped: Sequence[Dropped]) -> dict[int, str]:

@@ -13,6 +13,7 @@ from recalld.episodes.extract import extract
 from recalld.episodes.form import form_of
 from recalld.model import Vector
 from recalld.recall.answer import Judged
+from recalld.trust.verdict import Verdict
 from tests.support.judged import judged
 
 REJECTED = {"status": "rejected"}
@@ -66,3 +67,16 @@ async def test_headings_alone_answer_nothing() -> None:
 async def test_quotes_within_a_sentence_are_quoted_too() -> None:
     answer = await quoted("What does the sign say?", judged(1, "The sign says “no swimming here” in red."))
     assert "no swimming here" in answer
+
+
+async def test_where_nothing_vouches_only_what_speaks_of_the_question_is_quoted() -> None:
+    unmeasured = judged(1, "Ingrid leads the rota; Tomas stands in for her.", verdict=Verdict.UNVERIFIED)
+    assert await quoted("What is the capital of Mongolia?", unmeasured) == ""
+    assert await quoted("Who leads the rota?", unmeasured) == "“Ingrid leads the rota; Tomas stands in for her.” [1]"
+    assert await quoted("Who leads the rota?", judged(1, "Ingrid is in charge of the plan.")) != ""
+
+
+async def test_the_last_of_several_questions_is_answered() -> None:
+    both = judged(1, "A terminal may make 120 requests a minute. A partner may make 600 requests a minute.")
+    answer = await quoted("How many requests a minute may a terminal make? And a partner?", both)
+    assert answer.startswith("“A partner may make 600 requests a minute.” [1]")
