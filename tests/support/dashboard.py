@@ -22,6 +22,7 @@ from recalld.embedded.state import read_client_credentials
 from recalld.errors import UnreachableError
 from recalld_tui.app import Dashboard
 from recalld_tui.link import Link
+from recalld_tui.screens.recall import Recall
 from tests.support.daemon import Daemon
 from tests.support.repos import on_disk
 from tests.support.waiting import until_indexed
@@ -94,8 +95,9 @@ class Still(RecallClient):
         return _still(await super()._ask(verb, request, reply, *rest, **named))
 
     async def services(self) -> tuple[wire.ServiceView, ...]:
-        """Ask, and still."""
-        return tuple(_still(view) for view in await super().services())
+        """Ask, and still; only of searches, for the number of verbs grows."""
+        told = await super().services()
+        return tuple(_still(each.model_copy(update={"verbs": {"search": each.verbs["search"]}})) for each in told)
 
     async def events(self, request: Any = None, **fields: Any) -> wire.EventsReply:
         """Read the history in an order that is always the same."""
@@ -176,6 +178,15 @@ async def visit(pilot: Pilot[None], key: str) -> None:
     await seen(pilot, lambda: app.page is not None and PAGE_OF[key] == app.page.NAME and app.page.loads > 0)
 
 
+CLOSER = ("closer", "fetch", "examine")
+"""Work that fetches what is under the cursor."""
+
+
+async def settle(pilot: Pilot[None]) -> None:
+    """Wait until what is under the cursor is fetched and shown."""
+    await seen(pilot, lambda: not any(each.group in CLOSER and each.is_running for each in pilot.app.workers))
+
+
 PAGE_OF = {
     "1": "overview",
     "2": "recall",
@@ -187,6 +198,12 @@ PAGE_OF = {
     "8": "receipts",
     "9": "config",
 }
+
+
+def recall_of(app: App[Any]) -> Recall:
+    """Return the screen Recall, which is looked at."""
+    assert isinstance(app.screen, Recall)
+    return app.screen
 
 
 def lines_of(app: App[Any]) -> Sequence[str]:

@@ -12,6 +12,7 @@ import anyio
 from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.timer import Timer
 
 from recalld.bus import wire
 from recalld.bus.client import RecallClient
@@ -84,6 +85,7 @@ class Dashboard(App[None]):
         self.link, self.settings, self.clock, self.monotonic = link, settings, clock, monotonic
         self.status, self.feed, self.journeys = Status(), Feed(), Journeys()
         self._new: list[wire.Event] = []
+        self._taking_up: Timer | None = None
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.theme = DARK.name
@@ -95,8 +97,10 @@ class Dashboard(App[None]):
 
     @property
     def page(self) -> Page | None:
-        """Return the page that is looked at; None below a dialog."""
-        return self.screen if isinstance(self.screen, Page) else None
+        """Return the page that is looked at; None below a dialog, and while there is none that can show anything."""
+        stack = self.screen_stack if self.is_running else []
+        top = stack[-1] if stack else None
+        return top if isinstance(top, Page) and top.ready else None
 
     async def on_mount(self) -> None:
         """Show the overview, and begin to watch the daemon."""
@@ -106,7 +110,14 @@ class Dashboard(App[None]):
         await self.switch_mode("overview")
         begin(self, self._pulse, "pulse")
         begin(self, self._follow, "follow")
-        self.set_interval(FLUSH_S, self._take_up)
+        self._taking_up = self.set_interval(FLUSH_S, self._take_up)
+
+    async def _shutdown(self) -> None:
+        """End what is done beside the screen before the screens go: it would show its results on what is half gone."""
+        self.workers.cancel_all()
+        if self._taking_up is not None:
+            self._taking_up.stop()
+        await super()._shutdown()
 
     async def on_unmount(self) -> None:
         """Close the connection."""
@@ -223,7 +234,7 @@ class Dashboard(App[None]):
 
     def action_go(self, page: str) -> None:
         """Show a page."""
-        if self.page is not None:
+        if isinstance(self.screen, Page):
             self.switch_mode(page)
 
     def action_search(self) -> None:

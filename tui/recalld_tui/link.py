@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -35,13 +36,19 @@ class Link:
         self._opening = anyio.Lock()
 
     async def ask(self, call: Callable[[RecallClient], Awaitable[T]]) -> T:
-        """Return what a call of the client returns. Raises its named errors, UnreachableError while there is no daemon.
+        """Return what a call of the client returns. Raises its named errors, and those of :meth:`using`."""
+        async with self.using() as client:
+            return await call(client)
 
-        A client that lost its daemon is not used again.
+    @asynccontextmanager
+    async def using(self) -> AsyncIterator[RecallClient]:
+        """Give the client, which is not used again once it has lost its daemon.
+
+        Raises UnreachableError while there is no daemon.
         """
         held = await self._hold()
         try:
-            return await call(held.client)
+            yield held.client
         except (UnreachableError, DependencyError) as error:
             if isinstance(error, UnreachableError) or not held.client.is_up:
                 await self._retire(held)

@@ -12,6 +12,16 @@ from recalld_tui.model.text import clean, counted, line
 GOOD = ("ok", "unverified")
 """Verdicts of what may be believed."""
 LEGS = ("dense", "lexical")
+SOURCES = {
+    "memory": "from memory",
+    "retrieval": "derived anew",
+    "reconciled": "weighed against memory",
+    "abstained": "no answer",
+}
+"""Where an answer in prose comes from, in words."""
+
+Passage = wire.Hit | wire.Citation
+Found = wire.SearchReply | wire.AskReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +35,21 @@ class Question:
     k: int = 10
 
 
-def place(hit: wire.Hit) -> str:
+def place(hit: Passage) -> str:
     """Return where a hit stands, as ``repo:path:first-last``."""
     return line(f"{hit.repo}:{hit.path}:{hit.lines[0]}-{hit.lines[1]}")
 
 
-def heading(hit: wire.Hit) -> str:
+def heading(hit: Passage) -> str:
     """Return title and headings, each once."""
     return line(" › ".join(dict.fromkeys((hit.title, *hit.heading))))
+
+
+def passages_of(reply: Found | None) -> tuple[Passage, ...]:
+    """Return what was found, or what an answer cites."""
+    if isinstance(reply, wire.SearchReply):
+        return (*reply.hits, *reply.withheld)
+    return reply.citations if reply is not None else ()
 
 
 def validity(hit: wire.Hit) -> list[tuple[str, str]]:
@@ -61,33 +78,57 @@ def provenance(hit: wire.Hit) -> list[tuple[str, str]]:
     ]
 
 
-def summary(reply: wire.SearchReply) -> str:
+def summary(reply: Found) -> str:
     """Return what came of a question in one line."""
     if reply.abstained:
         return line(f"I don't know: {reply.reason}")
-    parts = [counted(len(reply.hits), "hit")]
-    parts += [f"{len(reply.withheld)} withheld"] if reply.withheld else []
-    parts += ["not calibrated"] if not reply.calibrated else []
+    if isinstance(reply, wire.SearchReply):
+        parts = [counted(len(reply.hits), "hit")]
+        parts += [f"{len(reply.withheld)} withheld"] if reply.withheld else []
+    else:
+        parts = [SOURCES[reply.source], counted(len(reply.citations), "citation")]
+        parts += [f"{reply.confidence:.0%} sure"] if reply.confidence is not None else []
+    parts += ["not calibrated"] if reply.calibrated is False else []
     parts += [f"{reply.state}"] if reply.state != "ready" else []
     waiting = reply.freshness.pending + reply.freshness.stale
     parts += [f"{counted(waiting, 'file')} not indexed yet"] if waiting else []
     return ", ".join((*parts, *map(line, reply.notes)))
 
 
-def evidence(hit: wire.Hit, reply: wire.SearchReply) -> str:
-    """Return a hit as text to paste: the passage, where it stands, how far it may be trusted, and the receipt."""
+def evidence(hit: Passage, reply: Found) -> str:
+    """Return a passage as text to paste: its words, where it stands, how far it may be trusted, and the receipt."""
     sure = f", {hit.confidence:.0%} sure" if hit.confidence is not None else ""
     quoted = "\n".join(f"> {each}" for each in clean(hit.text).split("\n"))
-    facts = [
-        quoted,
-        "",
-        f"Source: {place(hit)} (sha256 {hit.provenance.content_hash[:16]}, commit {hit.provenance.commit or 'none'})",
-        f"Verdict: {hit.verdict}{sure}{f'; {line(hit.reason)}' if hit.reason else ''}",
-        f"Indexed: {hit.provenance.indexed_at.isoformat(timespec='seconds')}",
-    ]
-    facts += [f"{name.capitalize()}: {value}" for name, value in validity(hit)]
+    facts = [quoted, "", f"Source: {place(hit)} ({_version(hit)})"]
+    reason = f"; {line(hit.reason)}" if isinstance(hit, wire.Hit) and hit.reason else ""
+    facts += [f"Verdict: {hit.verdict}{sure}{reason}"]
+    if isinstance(hit, wire.Hit):
+        facts += [f"Indexed: {hit.provenance.indexed_at.isoformat(timespec='seconds')}"]
+        facts += [f"{name.capitalize()}: {value}" for name, value in validity(hit)]
     facts += [f"Receipt: {reply.receipt}"] if reply.receipt else []
     return "\n".join((*facts, f"Question: {line(reply.query)}")) + "\n"
+
+
+def _version(hit: Passage) -> str:
+    if isinstance(hit, wire.Citation):
+        return f"sha256 {hit.content_hash[:16]}"
+    return f"sha256 {hit.provenance.content_hash[:16]}, commit {hit.provenance.commit or 'none'}"
+
+
+def standing(reply: wire.AskReply) -> list[tuple[str, str]]:
+    """Return how an answer came about, as names and words."""
+    by = f"{reply.answerer}, quoted" if reply.quoted else reply.answerer
+    similar = f"{reply.memory_similarity:.0%} alike" if reply.memory_similarity is not None else ""
+    fits = f"{reply.memory_confidence:.0%} sure that it fits" if reply.memory_confidence is not None else ""
+    rows = (
+        ("source", SOURCES[reply.source]),
+        ("by", "" if reply.abstained else by),
+        ("taken as", reply.standalone if reply.standalone != reply.query else ""),
+        ("why", reply.reason),
+        ("earlier question", ", ".join(each for each in (similar, fits) if each)),
+        ("no longer stood", reply.stale),
+    )
+    return [(name, line(words)) for name, words in rows if words]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +141,7 @@ class Passed:
     dropped: str
 
 
-def passages(reply: wire.SearchReply, id_: str) -> list[Passed]:
+def passages(reply: Found, id_: str) -> list[Passed]:
     """Return what each stage did with a passage, in order; stages that never saw it say so with neither."""
     told = []
     for stage in _in_order(reply):
@@ -122,9 +163,9 @@ class StageRow:
     best: tuple[tuple[str, float], ...]
 
 
-def stages(reply: wire.SearchReply, best: int = 5) -> list[StageRow]:
+def stages(reply: Found, best: int = 5) -> list[StageRow]:
     """Return the stages; ``best`` names what each ranked highest, by place where the passage is among the hits."""
-    names = {hit.id: f"{line(hit.path)}:{hit.lines[0]}" for hit in (*reply.hits, *reply.withheld)}
+    names = {hit.id: f"{line(hit.path)}:{hit.lines[0]}" for hit in passages_of(reply)}
     return [
         StageRow(
             stage.stage,
@@ -138,7 +179,7 @@ def stages(reply: wire.SearchReply, best: int = 5) -> list[StageRow]:
     ]
 
 
-def _in_order(reply: wire.SearchReply) -> list[wire.TraceStage]:
+def _in_order(reply: Found) -> list[wire.TraceStage]:
     """Return the stages, the legs among them by name: they run at once, and end now in this order, now in that."""
     trace = list(reply.trace or ())
     places = [number for number, stage in enumerate(trace) if stage.stage in LEGS]

@@ -40,6 +40,7 @@ class Page(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self.loads = 0
+        self.ready = False
         self._again = anyio.Event()
         self._keeping: Worker[None] | None = None
 
@@ -76,7 +77,8 @@ class Page(Screen[None]):
         """Show what is known; called after each load, and when the theme changes."""
 
     def on_mount(self) -> None:
-        """Put the focus where one begins."""
+        """Put the focus where one begins; from now on there is something to show things in."""
+        self.ready = True
         if self.FIRST:
             self.query_one(f"#{self.FIRST}").focus()
 

@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import aclosing
 from functools import partial
 from typing import ClassVar
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
+from textual.worker import Worker
 
 from recalld.bus import wire
 from recalld.errors import RecalldError, UsageError
 from recalld_tui.asking import WAYS, Answered
 from recalld_tui.model.moments import moment
-from recalld_tui.model.recall import (
-    GOOD,
-    Question,
-    evidence,
-    heading,
-    passages,
-    place,
-    provenance,
-    stages,
-    summary,
-    validity,
-)
-from recalld_tui.model.text import bar, clean, cut_path, line, milliseconds
+from recalld_tui.model.recall import GOOD, Found, Passage, Question, evidence, passages_of, place, summary
+from recalld_tui.model.text import bar, cut_path, line, milliseconds
 from recalld_tui.opening import open_document
+from recalld_tui.screens import telling
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.dialogs import Prompt
 from recalld_tui.widgets.line import Line
@@ -51,8 +42,9 @@ class Recall(Page):
     FIRST = "question"
     EVERY_S: ClassVar[float] = 3600.0
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "way", "Ask"),
         Binding("t", "trace", "Trace"),
-        Binding("o", "open", "Document"),
+        Binding("o", "open", "Open"),
         Binding("e", "edit", "Editor"),
         Binding("a", "as_of", "As of"),
         Binding("y", "copy", "Copy"),
@@ -65,42 +57,53 @@ class Recall(Page):
         self.way = next(iter(WAYS))
         self._as_of = ""
         self._tracing = False
+        self._work: Worker[None] | None = None
 
     def body(self) -> Iterable[Widget]:
         """Lay out question, hits and inspector."""
-        yield Line(id="question", placeholder="Ask the memory: why did we leave the message broker?")
+        yield Line(id="question", placeholder="why did we leave the message broker?")
         yield Static(id="summary", markup=False)
         with Horizontal(classes="halves"):
-            yield Rows[wire.Hit](" ", "sure", "where", "verdict", id="list")
+            yield Rows[Passage](" ", "sure", "where", "verdict", id="list")
             with VerticalScroll(id="inspector", classes="panel"):
                 yield Static(id="about", markup=False)
 
     def draw(self) -> None:
         """Show the answer."""
-        reply = self.answered.reply if self.answered else None
-        self.query_one("#inspector").border_title = "Trace" if self._tracing else "Hit"
+        reply = self.reply
+        answers = self.way == "ask"
+        self.query_one("#question").border_title = "Ask for an answer" if answers else "Search for passages"
+        self.query_one("#inspector").border_title = "Trace" if self._tracing else "Answer" if answers else "Hit"
         self._summary(reply)
-        hits = (*reply.hits, *reply.withheld) if reply else ()
+        hits = passages_of(reply)
         width = max(20, self.query_one("#list").size.width - 30)
-        rows: list[tuple[str, wire.Hit, tuple[Text, ...]]] = []
+        rows: list[tuple[str, Passage, tuple[Text, ...]]] = []
         for number, hit in enumerate(hits, start=1):
             rows.append((f"{number}:{hit.id}", hit, self._cells(number, hit, width)))
         self.query_one(Rows).fill(rows)
         self._about()
 
-    def _summary(self, reply: wire.SearchReply | None) -> None:
+    def _summary(self, reply: Found | None) -> None:
         text = Text(no_wrap=True, overflow="ellipsis")
         if self._as_of:
             text.append(f" as of {line(self._as_of)} ", f"bold {self.inks.accent}")
-        if reply is None:
-            text.append(" enter asks; esc, then arrows choose a hit", self.inks.dim)
+        if reply is None and self.is_asking:
+            step = self.answered.step if self.answered else ""
+            text.append(f" asking{f': {line(step)}' if step else ''}", self.inks.dim)
+        elif reply is None:
+            hint = (
+                "enter asks; esc, then m to search for passages"
+                if self.way == "ask"
+                else ("enter searches; esc, then m to ask for an answer")
+            )
+            text.append(f" {hint}", self.inks.dim)
         else:
             text.append(f" {summary(reply)}", self.inks.warn if reply.abstained else "")
             text.append(f"  {milliseconds(reply.took_ms)}", self.inks.dim)
         self.put("summary", text)
 
-    def _cells(self, number: int, hit: wire.Hit, width: int) -> tuple[Text, ...]:
-        style = self._style(hit)
+    def _cells(self, number: int, hit: Passage, width: int) -> tuple[Text, ...]:
+        style = telling.ink_of(hit.verdict, self.inks)
         sure = Text(f"{'not known':<{BAR + 5}}", self.inks.dim)
         if hit.confidence is not None:
             likely = style if hit.confidence >= SURE else self.inks.dim
@@ -108,49 +111,31 @@ class Recall(Page):
         where = Text(cut_path(f"{hit.path}:{hit.lines[0]}", width), "" if hit.verdict in GOOD else self.inks.dim)
         return Text(str(number), self.inks.dim), sure, where, Text(hit.verdict, style)
 
-    def _style(self, hit: wire.Hit) -> str:
-        return self.inks.word(hit.verdict) if hit.verdict in GOOD else self.inks.warn
-
     def _about(self) -> None:
-        hit, reply = self.query_one(Rows).current, self.answered.reply if self.answered else None
-        shown: RenderableType = Text("")
-        if hit is not None and reply is not None:
-            shown = self._trace(hit, reply) if self._tracing else self._hit(hit)
-        elif reply is not None:
-            shown = self._stages(reply)
-        self.put("about", shown)
+        """Show the answer in prose, then the passage under the cursor, or what the stages did with it."""
+        hit, answered = self.query_one(Rows).current, self.answered
+        if answered is None:
+            self.put("about", Text(""))
+            return
+        reply = answered.reply
+        shown: list[RenderableType] = []
+        if self.way == "ask" and not self._tracing:
+            shown.append(telling.answer(answered.words, reply if isinstance(reply, wire.AskReply) else None, self.inks))
+        if reply is not None and hit is not None:
+            shown.append(telling.trace(hit, reply, self.inks) if self._tracing else telling.passage(hit, self.inks))
+        elif reply is not None and (self._tracing or self.way == "search"):
+            shown.append(telling.all_stages(reply, self.inks))
+        self.put("about", Group(*shown))
 
-    def _hit(self, hit: wire.Hit) -> RenderableType:
-        top = Text(heading(hit), "bold")
-        top.append(f"\n{place(hit)}\n", self.inks.link)
-        top.append(hit.verdict, f"bold {self._style(hit)}")
-        top.append(f"  {hit.confidence:.0%} sure" if hit.confidence is not None else f"  score {hit.score:.3f}")
-        if hit.reason:
-            top.append(f"\n{line(hit.reason)}", self.inks.warn)
-        facts = Table.grid(padding=(0, 2, 0, 0))
-        for name, value in (*validity(hit), *provenance(hit)):
-            facts.add_row(Text(name, self.inks.dim), Text(value))
-        passage = Text(f"\n{clean(hit.text)}\n")
-        return Group(top, passage, facts)
+    @property
+    def reply(self) -> Found | None:
+        """Return the answer once it is whole."""
+        return self.answered.reply if self.answered else None
 
-    def _trace(self, hit: wire.Hit, reply: wire.SearchReply) -> RenderableType:
-        rows = Table.grid(padding=(0, 2, 0, 0))
-        for one in passages(reply, hit.id):
-            rank = Text(f"rank {one.rank}") if one.rank else Text("not ranked", self.inks.dim)
-            score = f"{one.score:.3f}" if one.score is not None else ""
-            rows.add_row(Text(one.stage, "bold"), rank, score, Text(line(one.dropped), self.inks.warn))
-        return Group(Text(f"{place(hit)}\n", self.inks.link), rows, self._stages(reply))
-
-    def _stages(self, reply: wire.SearchReply) -> RenderableType:
-        text = Text()
-        for stage in stages(reply):
-            text.append(f"\n{stage.stage:<10}", f"bold {self.inks.accent}")
-            text.append(f" {stage.entered} in, {stage.left} out", "").append(f"  {milliseconds(stage.took_ms)}\n")
-            if stage.dropped:
-                text.append(f"  dropped: {stage.dropped}\n", self.inks.warn)
-            for number, (name, score) in enumerate(stage.best, start=1):
-                text.append(f"  {number} {score:8.3f}  ", self.inks.dim).append(f"{name}\n")
-        return text
+    @property
+    def is_asking(self) -> bool:
+        """Tell whether an answer is on its way."""
+        return self._work is not None and self._work.is_running
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Ask."""
@@ -166,19 +151,43 @@ class Recall(Page):
             self.dashboard.tell(error)
             return
         self.question = Question(text, as_of)
-        self.put("summary", Text(" asking", self.inks.dim))
-        begin(self, partial(self._ask, self.question), "ask", exclusive=True)
+        self.answered = None
+        self._work = begin(self, partial(self._ask, self.question), "ask", exclusive=True)
+        self.draw()
 
     async def _ask(self, question: Question) -> None:
         try:
-            async for answered in WAYS[self.way](self.link, question):
-                first, self.answered = self.answered is None, answered
-                self.draw()
-                if answered.whole and answered.reply.hits and (first or self.focused is self.query_one(Input)):
-                    self.query_one(Rows).focus()
+            async with aclosing(WAYS[self.way](self.link, question)) as growing:
+                async for self.answered in growing:
+                    self.draw()
+            self._whole()
         except RecalldError as error:
             self.put("summary", Text(f" {line(error.message)}  {line(error.suggestion)}", self.inks.bad))
             self.dashboard.stumbled(error)
+
+    def _whole(self) -> None:
+        """Go from the question to what was found, unless somebody has gone elsewhere meanwhile."""
+        if self.query_one(Rows).row_count and self.focused in (None, self.query_one(Input)):
+            self.query_one(Rows).focus()
+
+    def on_screen_suspend(self) -> None:
+        """Call off an answer in prose when the screen is left; below a dialog it goes on being written."""
+        super().on_screen_suspend()
+        if self.way == "ask" and self.is_asking and self.dashboard.current_mode != self.NAME:
+            self._call_off()
+
+    def _call_off(self) -> None:
+        if self._work is not None:
+            self._work.cancel()
+        self.answered = self._work = None
+
+    def action_way(self) -> None:
+        """Change between searching for passages and asking for an answer."""
+        ways = list(WAYS)
+        self.way = ways[(ways.index(self.way) + 1) % len(ways)]
+        self._call_off()
+        self.draw()
+        self.query_one(Input).focus()
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         """Show the hit under the cursor."""
@@ -211,7 +220,7 @@ class Recall(Page):
     def action_copy(self) -> None:
         """Copy the hit as evidence."""
         hit = self.query_one(Rows).current
-        if hit is not None and self.answered is not None:
+        if hit is not None and self.answered is not None and self.answered.reply is not None:
             self.dashboard.copy_to_clipboard(evidence(hit, self.answered.reply))
             self.dashboard.say(f"copied {place(hit)} as evidence")
 
