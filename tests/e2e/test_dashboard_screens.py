@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.daemon import Daemon, running
-from tests.support.dashboard import PAGE_OF, QUIET, compare, index_texts, settle, shown, visit
+from tests.support.dashboard import PAGE_OF, QUIET, TEXTS, compare, index_texts, lines_of, settle, shown, visit
 from tests.support.directories import short_directory
 
 SIZES = ((80, 24), (160, 48))
-ELSEWHERE = ("overview", "recall")
-"""Screens that other tests compare."""
+ELSEWHERE = ("overview", "recall", "events")
+"""Screens that other tests compare, and one that tells of a file again where its message was delivered again."""
 KEYS = [key for key, name in PAGE_OF.items() if name not in ELSEWHERE]
 
 
@@ -34,3 +34,16 @@ async def test_a_screen_looks_as_it_is_kept(daemon: Daemon, key: str, size: tupl
         await visit(pilot, key)
         await settle(pilot)
         compare(app, PAGE_OF[key])
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_events_tell_of_each_file_once_or_more(daemon: Daemon, size: tuple[int, int]) -> None:
+    async with shown(daemon, size, still=True) as (app, pilot):
+        await visit(pilot, "3")
+        await settle(pilot)
+        lines = lines_of(app)
+    [count] = [int(line.split()[0]) for line in lines if line.endswith(" events")]
+    assert count >= len(TEXTS) + 1
+    for path in TEXTS:
+        assert any("indexed" in line and f"memory:{path}" in line for line in lines), path
+    assert any("repo.added" in line and "memory:/srv/memory" in line for line in lines)

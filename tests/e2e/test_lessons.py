@@ -197,6 +197,6 @@ async def test_maintenance_is_one_pass(daemon: Daemon, client: RecallClient, mem
     passed = await run_recall(daemon, "maintain", "--json")
     assert passed.returncode == 0, passed.stdout
     steps = json.loads(passed.stdout)["steps"]
-    assert [step["name"] for step in steps] == ["audit", "prune", "consolidate", "lint", "verify"]
+    assert [step["name"] for step in steps] == ["audit", "prune", "consolidate", "episodes", "lint", "verify"]
     job = await run_recall(daemon, "jobs", "run", "maintain", "--wait", "--json")
     assert job.returncode == 0, job.stderr

@@ -121,7 +121,7 @@ def test_what_is_no_time_is_named_with_a_way_out(when: str) -> None:
 
 def test_the_settings_name_the_jobs_and_each_may_have_its_own() -> None:
     own = {"calibrate_drift": JobSettings(timeout_s=5, jitter_s=0)}
-    settings = ScheduleSettings(lint="", verify="", retention="", maintain="", jobs=own, jitter_s=7)
+    settings = ScheduleSettings(lint="", verify="", retention="", maintain="", episodes="", jobs=own, jitter_s=7)
     (plan,) = plans(settings)
     assert (plan.name, plan.jitter, plan.grace) == ("calibrate-drift", timedelta(0), timedelta(hours=1))
     assert settings.of("calibrate-drift", "timeout_s") == 5

@@ -34,12 +34,12 @@ class Lessons(Page):
     TOPICS = ("indexed", "deleted")
     EVERY_S: ClassVar[float] = 15.0
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "view", "Next list"),
+        Binding("v", "view", "Next"),
         Binding("y", "accept", "Accept"),
         Binding("n", "reject", "Reject"),
         Binding("p", "pin", "Pin"),
         Binding("u", "undo", "Undo"),
-        Binding("o", "open", "Document"),
+        Binding("o", "open", "Open"),
     ]
 
     def __init__(self) -> None:

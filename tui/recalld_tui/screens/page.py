@@ -107,6 +107,11 @@ class Page(Screen[None]):
             with anyio.move_on_after(self.EVERY_S - LEAST_S):
                 await self._again.wait()
 
+    def on_rows_widened(self) -> None:
+        """Cut the rows where there is room now."""
+        if self.ready:
+            self.draw()
+
     def poke(self) -> None:
         """Load soon."""
         self._again.set()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from rich.text import Text
+from textual.events import Resize
+from textual.message import Message
 from textual.widgets import DataTable
 
 T = TypeVar("T")
@@ -19,6 +21,16 @@ class Rows(DataTable[Text], Generic[T]):
         self._columns = columns
         self._things: dict[str, T] = {}
         self._shown: list[tuple[Text, ...]] = []
+        self._width = 0
+
+    class Widened(Message):
+        """There is more or less room for each row than before."""
+
+    def on_resize(self, event: Resize) -> None:
+        """Tell that the rows may be cut elsewhere."""
+        if event.size.width != self._width:
+            self._width = event.size.width
+            self.post_message(self.Widened())
 
     def on_mount(self) -> None:
         """Make the columns."""
