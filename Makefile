@@ -7,7 +7,7 @@ PINNED := --extra embedded --extra openvino --extra cloud --extra evaluate --ext
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench results config constraints clean
+.PHONY: help demo test check format bench results pictures config constraints clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,9 @@ bench: $(STAMP) ## every figure with its baseline from the same run
 
 results: $(STAMP) ## write docs/results.json and docs/results.md: scores on public question sets
 	$(BIN)/python -m tests.bench.results
+
+pictures: $(STAMP) ## draw the dashboard's screens into docs/pictures, before a throw-away daemon
+	$(BIN)/python -m tests.pictures
 
 config: $(STAMP) ## write config/recalld.toml from the settings' declarations
 	$(BIN)/python -m recalld.settings_reference > config/recalld.toml
