@@ -197,6 +197,7 @@ class Asking:
             generation_id=ask.question.generation_id,
             question=ask.question.text,
             normal=asked.normal,
+            gist=asked.gist,
             asks=asked.form.asks,
             scope=asked.form.scope,
             answer=told.text,

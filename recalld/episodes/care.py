@@ -6,7 +6,7 @@ finds no difference. The one that is kept is the one that helped most, then the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -31,11 +31,12 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """What is to be done: ids of junk with the reason, duplicates, and ids beyond the cap."""
+    """What is to be done: ids of junk with the reason, duplicates, ids beyond the cap, and gists by other rules."""
 
     rubbish: Sequence[tuple[int, str]]
     duplicates: Sequence[Duplicate]
     excess: Sequence[int]
+    gists: Mapping[int, str]
 
 
 def care(episodes: Sequence[Episode], cap: int, now: datetime) -> Care:
@@ -43,15 +44,16 @@ def care(episodes: Sequence[Episode], cap: int, now: datetime) -> Care:
     rubbish = [(one.id, why) for one in episodes if (why := junk(one.answer))]
     gone = {id_ for id_, _ in rubbish}
     sound = [one for one in episodes if one.id not in gone]
-    return Care(rubbish, duplicates(sound), excess(sound, cap, now))
+    gists = {one.id: gist for one in sound if (gist := Asked(one.question).gist) != one.gist}
+    return Care(rubbish, duplicates(sound), excess(sound, cap, now), gists)
 
 
 def duplicates(episodes: Sequence[Episode]) -> list[Duplicate]:
     """Return the near-duplicates, each needless episode once."""
-    by_key: dict[str, list[Episode]] = {}
+    alike: dict[tuple[str, str], list[Episode]] = {}
     for one in sorted(episodes, key=lambda each: (each.helped - each.failed, each.at), reverse=True):
-        by_key.setdefault(one.key, []).append(one)
-    return [found for group in by_key.values() if len(group) > 1 for found in _of_group(group)]
+        alike.setdefault((one.key, Asked(one.question).gist), []).append(one)
+    return [found for group in alike.values() if len(group) > 1 for found in _of_group(group)]
 
 
 def excess(episodes: Sequence[Episode], cap: int, now: datetime) -> list[int]:

@@ -8,6 +8,7 @@ one costs trust. Pure.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,6 +52,18 @@ class Asked:
         stems = (terms[0] for word, terms in _ANALYZER.words(text) if terms and word.casefold() not in _LEFT_OUT)
         return tuple(dict.fromkeys(SAME.get(stem, stem) for stem in stems))
 
+    @cached_property
+    def heavy(self) -> frozenset[str]:
+        """The stems that must be in both of two questions that are one."""
+        return frozenset(self.carried) - LIGHT
+
+    @cached_property
+    def gist(self) -> str:
+        """A digest of the heavy stems, by which to look for questions that may be the same; "" where nothing is."""
+        if not self.heavy or len(self.text) > LONGEST:
+            return ""
+        return hashlib.sha256(" ".join(sorted(self.heavy)).encode("utf-8", "surrogatepass")).hexdigest()
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:
@@ -79,8 +92,7 @@ def compare(first: Asked, second: Asked) -> Compared:
     if max(len(first.text), len(second.text)) > LONGEST:
         return Compared("its length", 0.0, 0)
     mine, yours = set(first.carried), set(second.carried)
-    alone = sorted(mine ^ yours)
-    heavy = [word for word in alone if word not in LIGHT]
+    alone, heavy = mine ^ yours, sorted(first.heavy ^ second.heavy)
     shared = 2 * len(mine & yours) / max(1, len(mine) + len(yours))
     return Compared(_veto(first, second, heavy), shared, len(alone) - len(heavy))
 
@@ -100,6 +112,7 @@ def _veto(first: Asked, second: Asked, heavy: Sequence[str]) -> str:
                 ("the order", agreement.turned_round(ours, theirs)),
                 ("flags", agreement.flags(ours) != agreement.flags(theirs)),
                 (f"the word {heavy[0]}" if heavy else "", bool(heavy)),
+                ("no word carries either", not first.heavy),
             )
             if differs
         ),

@@ -55,13 +55,15 @@ class Lookup:
             return await self._judged(episode, asked, filters)
         if self.model is None:
             return Found(why="new words, and nothing is fitted to tell near questions apart")
+        if not asked.gist:
+            return Found(why="new words, too many or too common to tell near questions apart")
         own = await vector()
         if own is None:
             return Found(why="new words, and the question could not be embedded")
         return await self._near(key, asked, filters, own)
 
     async def _near(self, key: str, asked: Asked, filters: Filters, vector: Vector) -> Found:
-        candidates = await self.store.episodes.near(key, vector, NEAR, LOOKED_AT)
+        candidates = await self.store.episodes.near(key, asked.gist, vector, NEAR, LOOKED_AT)
         vetoes = []
         for episode in candidates:
             veto = compare(Asked(episode.question), asked).veto

@@ -48,6 +48,7 @@ class EpisodeCare:
 
     async def _act(self, found: Care) -> Mapping[str, Any]:
         now = self.clock()
+        await self.store.episodes.regist(found.gists)
         for id_, why in found.rubbish:
             await self.store.episodes.end([id_], f"junk: {why}", now)
         needless = [one.needless.id for one in found.duplicates] if self.merge else []

@@ -30,14 +30,16 @@ _SOURCES = """
 class Episode:
     """A question that was answered. ``key`` holds whatever must be equal for its answer to be another's.
 
-    ``citations`` are the passages as they were shown, ``sources`` the documents they are of. ``floor`` is the lowest
-    cosine of a passage that the answer relies on (None: not known), ``indexed_at`` until when the index was looked at.
+    ``gist`` is equal for questions that may be one in other words, "" for those that are like no other. ``citations``
+    are the passages as they were shown, ``sources`` the documents they are of. ``floor`` is the lowest cosine of a
+    passage that the answer relies on (None: not known), ``indexed_at`` until when the index was looked at.
     """
 
     key: str
     generation_id: int
     question: str
     normal: str
+    gist: str
     asks: str
     scope: str
     answer: str
@@ -84,20 +86,19 @@ class Episodes:
                 await connection.execute("DELETE FROM episode_vector WHERE episode_id = $1", before["id"])
             id_: int = await connection.fetchval(
                 """
-                INSERT INTO episode (key, generation_id, question, normal, asks, scope, answer, answerer, confidence,
-                    negative, citations, floor, as_of, known_as_of, agent, at, indexed_at, corrected)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+                INSERT INTO episode (key, generation_id, question, normal, gist, asks, scope, answer, answerer,
+                    confidence, negative, citations, floor, as_of, known_as_of, agent, at, indexed_at, corrected)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
                 RETURNING id
                 """,
-                episode.key, episode.generation_id, episode.question, episode.normal, episode.asks,
+                episode.key, episode.generation_id, episode.question, episode.normal, episode.gist, episode.asks,
                 episode.scope, episode.answer, episode.answerer, episode.confidence, episode.negative,
                 [dict(one) for one in episode.citations], episode.floor, episode.as_of, episode.known_as_of,
                 episode.agent, episode.at, episode.indexed_at, episode.corrected,
             )  # fmt: skip
             await connection.execute(
-                "INSERT INTO episode_vector VALUES ($1, $2, $3)",
-                id_, episode.key, HalfVector(episode.vector.astype(np.float16)),
-            )  # fmt: skip
+                "INSERT INTO episode_vector VALUES ($1, $2)", id_, HalfVector(episode.vector.astype(np.float16))
+            )
             await connection.executemany(
                 "INSERT INTO episode_source VALUES ($1, $2, $3, $4, $5, $6)",
                 [
@@ -119,20 +120,19 @@ class Episodes:
             )  # fmt: skip
         return None if row is None else _episode(row)
 
-    async def near(self, key: str, vector: Vector, least: float, limit: int) -> list[Episode]:
-        """Return the episodes under a key whose questions have a cosine of ``least`` or more, best first."""
+    async def near(self, key: str, gist: str, vector: Vector, least: float, limit: int) -> list[Episode]:
+        """Return the episodes of a gist under a key whose questions have a cosine of ``least`` or more, best first."""
+        if not gist:
+            return []
         async with self._database.session() as connection:
             rows = await connection.fetch(
                 f"""
-                WITH near AS MATERIALIZED (
-                    SELECT episode_id, embedding, embedding <=> $2 AS distance FROM episode_vector
-                    WHERE key = $1 ORDER BY distance LIMIT $3
-                )
-                SELECT {_COLUMNS}, 1 - v.distance AS similarity, sources.of AS sources
-                FROM near v JOIN episode e ON e.id = v.episode_id {_SOURCES}
-                WHERE 1 - v.distance >= $4 AND e.ended_at IS NULL ORDER BY v.distance, e.id
+                SELECT {_COLUMNS}, 1 - (v.embedding <=> $3) AS similarity, sources.of AS sources
+                FROM episode e JOIN episode_vector v ON v.episode_id = e.id {_SOURCES}
+                WHERE e.key = $1 AND e.gist = $2 AND e.ended_at IS NULL AND 1 - (v.embedding <=> $3) >= $4
+                ORDER BY v.embedding <=> $3, e.id LIMIT $5
                 """,
-                key, HalfVector(vector.astype(np.float16)), limit, least,
+                key, gist, HalfVector(vector.astype(np.float16)), least, limit,
             )  # fmt: skip
         return [_episode(row) for row in rows]
 
@@ -203,6 +203,11 @@ class Episodes:
         """Return the newest episodes of an agent (None: of all), with or without those that ended."""
         condition = "($1::text IS NULL OR e.agent = $1) AND ($2 OR e.ended_at IS NULL)"
         return await self._where(f"{condition} ORDER BY e.at DESC, e.id DESC LIMIT $3", agent, ended, limit)
+
+    async def regist(self, gists: Mapping[int, str]) -> None:
+        """Write the gists of episodes, by id: those that were remembered by other rules than today's."""
+        async with self._database.writing() as connection:
+            await connection.executemany("UPDATE episode SET gist = $2 WHERE id = $1", list(gists.items()))
 
     async def standing(self, after: int, limit: int) -> list[Episode]:
         """Return episodes that have not ended, by id, those after one id."""

@@ -113,8 +113,9 @@ async def _filled(
         for number, (text, vectors) in enumerate(zip(batch, await embedder.embed_documents(batch), strict=True)):
             like = answered[number % len(answered)]
             assert like is not None
+            asked = Asked(text)
             await store.episodes.remember(
-                replace(like, question=text, normal=Asked(text).normal, vector=vectors.pooled)
+                replace(like, question=text, normal=asked.normal, gist=asked.gist, vector=vectors.pooled)
             )
 
 

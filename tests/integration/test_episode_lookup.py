@@ -15,6 +15,7 @@ from recalld.episodes.freshness import Freshness
 from recalld.episodes.gate import Asked
 from recalld.episodes.lookup import Found, Lookup
 from recalld.errors import DependencyError
+from recalld.jobs.episodes import EpisodeCare
 from recalld.model import Filters, Vector
 from recalld.store.episodes import Episode
 from recalld.trust.receipts import Citation
@@ -48,9 +49,10 @@ class House:
         asked = Asked(question)
         made = Episode(
             key="key", generation_id=self.index.generation.id, question=question, normal=asked.normal,
-            asks=asked.form.asks, scope=asked.form.scope, answer="“Kept for thirty days.” [1]", answerer="extractive",
-            confidence=0.8, negative=False, citations=[{"number": 1}], sources=[self.source], floor=0.99, as_of=None,
-            known_as_of=None, agent="alice", at=AT, indexed_at=await self.index.store.episodes.newest_indexed(),
+            gist=asked.gist, asks=asked.form.asks, scope=asked.form.scope, answer="“Kept for thirty days.” [1]",
+            answerer="extractive", confidence=0.8, negative=False, citations=[{"number": 1}], sources=[self.source],
+            floor=0.99, as_of=None, known_as_of=None, agent="alice", at=AT,
+            indexed_at=await self.index.store.episodes.newest_indexed(),
             vector=await self.vector(question),
         )  # fmt: skip
         return await self.index.store.episodes.remember(replace(made, **fields))
@@ -120,6 +122,20 @@ async def test_the_best_that_agrees_is_taken_though_a_nearer_one_does_not(house:
     found = await house.find(NEAR)
     assert found.episode is not None
     assert found.episode.question == QUESTION
+
+
+async def test_what_was_remembered_by_other_rules_is_near_again_once_cared_for(house: House) -> None:
+    await house.remember(gist="")
+    assert (await house.find(NEAR)).episode is None
+    assert (await house.find()).serves, "the same words need no gist"
+    now = AT + timedelta(hours=1)
+    await EpisodeCare(house.index.store, cap=10, session_days=1, clock=lambda: now)(lambda *_: None)
+    assert (await house.find(NEAR)).serves
+
+
+async def test_questions_of_common_words_alone_are_never_near(house: House) -> None:
+    await house.remember("How does it work?")
+    assert (await house.find("how do they work")).why.startswith("new words, too many or too common")
 
 
 async def test_what_is_not_sure_enough_is_found_and_not_served(house: House) -> None:

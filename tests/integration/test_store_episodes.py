@@ -36,8 +36,8 @@ async def generation(store: Store) -> int:
 
 def episode(generation: int, question: str = "What is the limit?", **fields: Any) -> Episode:
     made = Episode(
-        key="key", generation_id=generation, question=question, normal=question.casefold().strip("?"), asks="what",
-        scope="single", answer="17 [1]", answerer="extractive", confidence=0.8, negative=False,
+        key="key", generation_id=generation, question=question, normal=question.casefold().strip("?"), gist="gist",
+        asks="what", scope="single", answer="17 [1]", answerer="extractive", confidence=0.8, negative=False,
         citations=[{"number": 1, "path": "a.md", "text": "It is 17."}],
         sources=[Citation(1, "memory", "a.md", "hash", None)], floor=0.5, as_of=None, known_as_of=None,
         agent="alice", at=AT, indexed_at=AT, vector=vectors(question).pooled,
@@ -66,19 +66,34 @@ async def test_near_questions_best_first_and_never_another_key_s(store: Store, g
         turned = (np.cos(angle) * base + np.sin(angle) * other).astype(np.float32)
         await store.episodes.remember(episode(generation, f"q{number}", vector=turned))
         await store.episodes.remember(episode(generation, f"q{number}", vector=base, key=f"key{number}"))
-    found = await store.episodes.near("key", base, 0.6, 8)
+    found = await store.episodes.near("key", "gist", base, 0.6, 8)
     assert [one.question for one in found] == ["q0", "q1", "q2"]
     assert [one.similarity for one in found] == pytest.approx([1.0, np.cos(0.3), np.cos(0.6)], abs=0.01)
     assert all(one.sources for one in found)
-    assert [one.question for one in await store.episodes.near("key", base, 0.6, 2)] == ["q0", "q1"]
-    assert await store.episodes.near("nobody's", base, -1.0, 8) == []
-    assert [one.key for one in await store.episodes.near("key2", base, 0.0, 8)] == ["key2"]
+    assert [one.question for one in await store.episodes.near("key", "gist", base, 0.6, 2)] == ["q0", "q1"]
+    assert await store.episodes.near("nobody's", "gist", base, -1.0, 8) == []
+    assert [one.key for one in await store.episodes.near("key2", "gist", base, 0.0, 8)] == ["key2"]
+    await store.episodes.remember(episode(generation, "q9", vector=base, gist="another"))
+    assert [one.question for one in await store.episodes.near("key", "another", base, 0.6, 8)] == ["q9"]
+
+
+async def test_what_has_no_gist_is_near_nothing(store: Store, generation: int) -> None:
+    await store.episodes.remember(episode(generation, gist=""))
+    assert await store.episodes.near("key", "", vectors("What is the limit?").pooled, -1.0, 8) == []
+
+
+async def test_gists_are_written_anew(store: Store, generation: int) -> None:
+    id_ = await store.episodes.remember(episode(generation, gist="by old rules"))
+    await store.episodes.regist({id_: "by new rules", 999: "of nothing"})
+    found = await store.episodes.get(id_)
+    assert found is not None
+    assert found.gist == "by new rules"
 
 
 async def test_vectors_of_another_length_under_another_key_are_no_trouble(store: Store, generation: int) -> None:
     await store.episodes.remember(episode(generation, key="longer", vector=np.ones(DIMENSION * 2, np.float32)))
     await store.episodes.remember(episode(generation))
-    [found] = await store.episodes.near("key", vectors("What is the limit?").pooled, 0.9, 8)
+    [found] = await store.episodes.near("key", "gist", vectors("What is the limit?").pooled, 0.9, 8)
     assert found.key == "key"
 
 
@@ -92,7 +107,7 @@ async def test_a_later_answer_takes_the_place_of_the_earlier(store: Store, gener
     assert before is not None
     assert (before.ended, before.ended_at, len(before.vector)) == ("replaced", LATER, 0)
     assert await store.episodes.counts() == (1, 1)
-    near = await store.episodes.near("key", vectors("What is the limit?").pooled, 0.9, 8)
+    near = await store.episodes.near("key", "gist", vectors("What is the limit?").pooled, 0.9, 8)
     assert [one.id for one in near] == [second]
 
 
@@ -121,7 +136,7 @@ async def test_what_ended_is_not_found_and_is_dropped_after_a_while(store: Store
     assert (ended.ended, ended.ended_at) == ("stale: changed", AT)
     assert ended.sources
     assert await store.episodes.exact("key", "one") is None
-    assert [one.id for one in await store.episodes.near("key", vectors("one").pooled, -1.0, 8)] == [second]
+    assert [one.id for one in await store.episodes.near("key", "gist", vectors("one").pooled, -1.0, 8)] == [second]
     assert [one.id for one in await store.episodes.listed("alice", False, 9)] == [second]
     assert [one.id for one in await store.episodes.listed(None, True, 9)] == [second, first]
     assert await store.episodes.listed("bob", True, 9) == []

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from recalld.episodes.care import care, duplicates, excess
+from recalld.episodes.gate import Asked
 from recalld.store.episodes import Episode
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -16,9 +17,10 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 def episode(id_: int, question: str, direction: float = 0.0, **more: object) -> Episode:
     vector = np.array([np.cos(direction), np.sin(direction)], dtype=np.float32)
     made = Episode(
-        key="k", generation_id=1, question=question, normal=question.lower(), asks="what", scope="single",
-        answer="Five. [1]", answerer="extractive", confidence=0.9, negative=False, citations=[], sources=[], floor=0.5,
-        as_of=None, known_as_of=None, agent="alice", at=AT + timedelta(hours=id_), indexed_at=AT, vector=vector, id=id_,
+        key="k", generation_id=1, question=question, normal=question.lower(), gist=Asked(question).gist, asks="what",
+        scope="single", answer="Five. [1]", answerer="extractive", confidence=0.9, negative=False, citations=[],
+        sources=[], floor=0.5, as_of=None, known_as_of=None, agent="alice", at=AT + timedelta(hours=id_),
+        indexed_at=AT, vector=vector, id=id_,
     )  # fmt: skip
     return replace(made, **more)
 
@@ -48,3 +50,8 @@ def test_junk_is_named_and_is_no_duplicate() -> None:
     junk = episode(1, "How many tries does a job get?", answer="As an AI language model I cannot say.")
     found = care([junk, episode(2, "How many tries do jobs get?")], 10, AT)
     assert [id_ for id_, _ in found.rubbish] == [1] and not found.duplicates and not found.excess
+
+
+def test_gists_by_other_rules_are_named() -> None:
+    sound, old = episode(1, "How many tries does a job get?"), episode(2, "Which port is open?", gist="old")
+    assert care([sound, old], 10, AT).gists == {2: Asked("Which port is open?").gist}

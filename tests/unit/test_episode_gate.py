@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recalld.episodes.fit import shipped_pairs
 from recalld.episodes.gate import Asked, compare, normal
 
 ALIKE = [
@@ -72,6 +73,22 @@ def test_any_question_is_itself_and_comparing_has_no_sides() -> None:
         itself = compare(Asked(first), Asked(first))
         assert (itself.veto, itself.light) == ("", 0), first
         assert compare(Asked(first), Asked(second)) == compare(Asked(second), Asked(first)), (first, second)
+
+
+def test_questions_that_may_be_one_have_one_gist_and_what_has_one_gist_differs_in_no_word() -> None:
+    for pair in shipped_pairs():
+        first, second = Asked(pair.first), Asked(pair.second)
+        veto = compare(first, second).veto
+        if not veto and first.normal != second.normal:
+            assert first.gist == second.gist != "", pair
+        if first.gist == second.gist:
+            assert not veto.startswith("the word"), pair
+
+
+@pytest.mark.parametrize("question", ["How does it work?", "", "?", "why " * 200, "What is the limit? " * 40])
+def test_what_is_too_common_or_too_long_has_no_gist(question: str) -> None:
+    assert Asked(question).gist == ""
+    assert compare(Asked(question), Asked(f"{question} now, please")).veto
 
 
 @given(st.text(max_size=60))

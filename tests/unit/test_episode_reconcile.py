@@ -14,9 +14,10 @@ from recalld.store.episodes import Episode
 from tests.support.judged import AT
 
 EARLIER = Episode(
-    key="k", generation_id=1, question="What is the limit?", normal="what is the limit", asks="what", scope="single",
-    answer="The limit is 17 [1].", answerer="extractive", confidence=0.8, negative=False, citations=[], sources=[],
-    floor=None, as_of=None, known_as_of=None, agent="a", at=AT, indexed_at=AT, vector=np.zeros(2, np.float32),
+    key="k", generation_id=1, question="What is the limit?", normal="what is the limit", gist="", asks="what",
+    scope="single", answer="The limit is 17 [1].", answerer="extractive", confidence=0.8, negative=False, citations=[],
+    sources=[], floor=None, as_of=None, known_as_of=None, agent="a", at=AT, indexed_at=AT,
+    vector=np.zeros(2, np.float32),
 )  # fmt: skip
 
 
