@@ -6,6 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import numpy as np
+
+from recalld.concurrent import both
 from recalld.episodes.confidence import EpisodeModel, features_of, history_of
 from recalld.episodes.freshness import Freshness, Standing
 from recalld.episodes.gate import Asked, compare
@@ -17,6 +20,7 @@ from recalld.store.episodes import Episode
 NEAR = 0.6
 """Cosine below which no question is another in other words; chosen on labelled pairs."""
 LOOKED_AT = 8
+"""Episodes of one gist that are compared with a question, at most: the newest."""
 STANDS = Standing("")
 
 
@@ -49,44 +53,47 @@ class Lookup:
     async def find(
         self, key: str, asked: Asked, filters: Filters, vector: Callable[[], Awaitable[Vector | None]]
     ) -> Found:
-        """Return what memory has; the question is embedded only where its words are new."""
-        episode = await self.store.episodes.exact(key, asked.normal)
-        if episode is not None:
-            return await self._judged(episode, asked, filters)
+        """Return what memory has; the question is embedded only where other words may be the same question."""
+        alike = await self.store.episodes.alike(key, asked.normal, asked.gist, LOOKED_AT)
+        if alike and alike[0].normal == asked.normal:
+            return await self._judged(alike[0], asked, await self.freshness.of(alike[0], filters))
         if self.model is None:
             return Found(why="new words, and nothing is fitted to tell near questions apart")
         if not asked.gist:
             return Found(why="new words, too many or too common to tell near questions apart")
-        own = await vector()
+        vetoes = [compare(Asked(one.question), asked).veto for one in alike]
+        if "" not in vetoes:
+            return Found(
+                why=f"nothing near that agrees; {alike[0].question!r}: {vetoes[0]}" if alike else "nothing near"
+            )
+        return await self._near(alike[vetoes.index("")], asked, filters, vector)
+
+    async def _near(
+        self, episode: Episode, asked: Asked, filters: Filters, vector: Callable[[], Awaitable[Vector | None]]
+    ) -> Found:
+        """Judge one that may be the same question; whether it stands is looked at while the question is embedded."""
+        own, standing = await both(vector, lambda: self.freshness.of(episode, filters))
         if own is None:
             return Found(why="new words, and the question could not be embedded")
-        return await self._near(key, asked, filters, own)
+        similarity = float(np.clip(own @ episode.vector, -1.0, 1.0))
+        if similarity < NEAR:
+            return Found(why=f"nothing near; {episode.question!r} has a cosine of {similarity:.2f}")
+        return await self._judged(replace(episode, similarity=similarity), asked, standing)
 
-    async def _near(self, key: str, asked: Asked, filters: Filters, vector: Vector) -> Found:
-        candidates = await self.store.episodes.near(key, asked.gist, vector, NEAR, LOOKED_AT)
-        vetoes = []
-        for episode in candidates:
-            veto = compare(Asked(episode.question), asked).veto
-            if not veto:
-                return await self._judged(episode, asked, filters)
-            vetoes.append(f"{episode.similarity:.2f} {episode.question!r}: {veto}")
-        return Found(why=f"nothing near that agrees; {vetoes[0]}" if vetoes else "nothing near")
-
-    async def _judged(self, episode: Episode, asked: Asked, filters: Filters) -> Found:
+    async def _judged(self, episode: Episode, asked: Asked, standing: Standing) -> Found:
         rubbish = junk(episode.answer)
         if rubbish:
             await self.store.episodes.end([episode.id], f"junk: {rubbish}", self.clock())
             return Found(why=f"what was kept is no answer ({rubbish}), and is dropped")
         confidence, enough = self._sure(episode, asked)
-        found = Found(episode, episode.similarity, confidence)
-        standing = await self.freshness.of(episode, filters)
+        found = Found(episode, episode.similarity, confidence, standing=standing)
         if standing.stale:
             await self.store.episodes.end([episode.id], f"stale: {standing.stale}", self.clock())
-            return replace(found, standing=standing, why=f"stale: {standing.stale}")
+            return replace(found, why=f"stale: {standing.stale}")
         if not enough:
-            return replace(found, standing=standing, why=f"not sure enough ({confidence:.2f})")
+            return replace(found, why=f"not sure enough ({confidence:.2f})")
         same = "the same question" if episode.normal == asked.normal else f"near {episode.question!r}"
-        return replace(found, serves=True, standing=standing, why=same)
+        return replace(found, serves=True, why=same)
 
     def _sure(self, episode: Episode, asked: Asked) -> tuple[float, bool]:
         """Return how sure it is that the answer fits, and whether that is enough: never for one that failed more often

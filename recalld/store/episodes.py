@@ -108,33 +108,13 @@ class Episodes:
             )
         return id_
 
-    async def exact(self, key: str, normal: str) -> Episode | None:
-        """Return the episode of these words under this key."""
-        async with self._database.session() as connection:
-            row = await connection.fetchrow(
-                f"""
-                SELECT {_COLUMNS}, sources.of AS sources FROM episode e JOIN episode_vector v ON v.episode_id = e.id
-                {_SOURCES} WHERE e.key = $1 AND e.normal = $2 AND e.ended_at IS NULL
-                """,
-                key, normal,
-            )  # fmt: skip
-        return None if row is None else _episode(row)
-
-    async def near(self, key: str, gist: str, vector: Vector, least: float, limit: int) -> list[Episode]:
-        """Return the episodes of a gist under a key whose questions have a cosine of ``least`` or more, best first."""
-        if not gist:
-            return []
-        async with self._database.session() as connection:
-            rows = await connection.fetch(
-                f"""
-                SELECT {_COLUMNS}, 1 - (v.embedding <=> $3) AS similarity, sources.of AS sources
-                FROM episode e JOIN episode_vector v ON v.episode_id = e.id {_SOURCES}
-                WHERE e.key = $1 AND e.gist = $2 AND e.ended_at IS NULL AND 1 - (v.embedding <=> $3) >= $4
-                ORDER BY v.embedding <=> $3, e.id LIMIT $5
-                """,
-                key, gist, HalfVector(vector.astype(np.float16)), least, limit,
-            )  # fmt: skip
-        return [_episode(row) for row in rows]
+    async def alike(self, key: str, normal: str, gist: str, limit: int) -> list[Episode]:
+        """Return the episodes of these words or this gist under a key: the same words first, then the newest."""
+        return await self._where(
+            "e.key = $1 AND e.ended_at IS NULL AND (e.normal = $2 OR (e.gist = $3 AND e.gist <> '')) "
+            "ORDER BY (e.normal = $2) DESC, e.at DESC, e.id DESC LIMIT $4",
+            key, normal, gist, limit,
+        )  # fmt: skip
 
     async def newer(self, episode: Episode, filters: Filters, most: int) -> tuple[int, tuple[str, str, float] | None]:
         """Return how many passages were indexed since an episode, and the one nearest to its question.
@@ -264,7 +244,6 @@ def _episode(row: Any) -> Episode:
         **{name: row[name] for name in _SAME},
         sources=[_source(one) for one in row["sources"] or ()],
         vector=np.zeros(0, np.float32) if vector is None else vector.to_numpy().astype(np.float32),
-        similarity=row.get("similarity", 1.0),
     )
 
 

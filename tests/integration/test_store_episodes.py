@@ -48,38 +48,35 @@ def episode(generation: int, question: str = "What is the limit?", **fields: Any
 async def test_the_same_words_under_the_same_key(store: Store, generation: int) -> None:
     kept = episode(generation, as_of=LATER, known_as_of=AT, negative=True, corrected=2)
     id_ = await store.episodes.remember(kept)
-    found = await store.episodes.exact("key", kept.normal)
-    assert found is not None
+    [found] = await store.episodes.alike("key", kept.normal, "", 8)
     assert (found.id, found.similarity) == (id_, 1.0)
     assert np.allclose(found.vector, kept.vector, atol=1e-3)
     assert replace(found, id=0) == kept
-    assert await store.episodes.exact("other", kept.normal) is None
-    assert await store.episodes.exact("key", "what is the limits") is None
+    assert await store.episodes.alike("other", kept.normal, "gist", 8) == []
+    assert await store.episodes.alike("key", "what is the limits", "", 8) == []
     assert await store.episodes.get(id_) == found
 
 
-async def test_near_questions_best_first_and_never_another_key_s(store: Store, generation: int) -> None:
-    base = vectors("base").pooled
-    for number, angle in enumerate((0.0, 0.3, 0.6, 1.5)):
-        other = vectors("other").pooled
-        other = (other - base * float(base @ other)) / np.linalg.norm(other - base * float(base @ other))
-        turned = (np.cos(angle) * base + np.sin(angle) * other).astype(np.float32)
-        await store.episodes.remember(episode(generation, f"q{number}", vector=turned))
-        await store.episodes.remember(episode(generation, f"q{number}", vector=base, key=f"key{number}"))
-    found = await store.episodes.near("key", "gist", base, 0.6, 8)
-    assert [one.question for one in found] == ["q0", "q1", "q2"]
-    assert [one.similarity for one in found] == pytest.approx([1.0, np.cos(0.3), np.cos(0.6)], abs=0.01)
-    assert all(one.sources for one in found)
-    assert [one.question for one in await store.episodes.near("key", "gist", base, 0.6, 2)] == ["q0", "q1"]
-    assert await store.episodes.near("nobody's", "gist", base, -1.0, 8) == []
-    assert [one.key for one in await store.episodes.near("key2", "gist", base, 0.0, 8)] == ["key2"]
-    await store.episodes.remember(episode(generation, "q9", vector=base, gist="another"))
-    assert [one.question for one in await store.episodes.near("key", "another", base, 0.6, 8)] == ["q9"]
+async def test_the_same_words_first_then_the_newest_of_the_gist_and_never_another_key_s(
+    store: Store, generation: int
+) -> None:
+    for number, gist in enumerate(("gist", "gist", "gist", "another", "")):
+        at = AT + timedelta(hours=number)
+        await store.episodes.remember(episode(generation, f"q{number}", gist=gist, at=at))
+        await store.episodes.remember(episode(generation, f"q{number}", gist=gist, at=at, key="key2"))
 
+    async def alike(normal: str, gist: str, limit: int = 8, key: str = "key") -> list[str]:
+        found = await store.episodes.alike(key, normal, gist, limit)
+        assert all(one.key == key and one.sources for one in found)
+        return [one.question for one in found]
 
-async def test_what_has_no_gist_is_near_nothing(store: Store, generation: int) -> None:
-    await store.episodes.remember(episode(generation, gist=""))
-    assert await store.episodes.near("key", "", vectors("What is the limit?").pooled, -1.0, 8) == []
+    assert await alike("q0", "gist") == ["q0", "q2", "q1"]
+    assert await alike("q0", "gist", 2) == ["q0", "q2"]
+    assert await alike("new", "gist") == ["q2", "q1", "q0"]
+    assert await alike("new", "another", key="key2") == ["q3"]
+    assert await alike("q4", "") == ["q4"]
+    assert await alike("new", "") == []
+    assert await alike("q0", "gist", key="nobody's") == []
 
 
 async def test_gists_are_written_anew(store: Store, generation: int) -> None:
@@ -93,22 +90,19 @@ async def test_gists_are_written_anew(store: Store, generation: int) -> None:
 async def test_vectors_of_another_length_under_another_key_are_no_trouble(store: Store, generation: int) -> None:
     await store.episodes.remember(episode(generation, key="longer", vector=np.ones(DIMENSION * 2, np.float32)))
     await store.episodes.remember(episode(generation))
-    [found] = await store.episodes.near("key", "gist", vectors("What is the limit?").pooled, 0.9, 8)
+    [found] = await store.episodes.alike("key", "new", "gist", 8)
     assert found.key == "key"
 
 
 async def test_a_later_answer_takes_the_place_of_the_earlier(store: Store, generation: int) -> None:
     first = await store.episodes.remember(episode(generation))
     second = await store.episodes.remember(episode(generation, answer="19 [1]", at=LATER))
-    found = await store.episodes.exact("key", "what is the limit")
-    assert found is not None
+    [found] = await store.episodes.alike("key", "what is the limit", "gist", 8)
     assert (found.id, found.answer) == (second, "19 [1]")
     before = await store.episodes.get(first)
     assert before is not None
     assert (before.ended, before.ended_at, len(before.vector)) == ("replaced", LATER, 0)
     assert await store.episodes.counts() == (1, 1)
-    near = await store.episodes.near("key", "gist", vectors("What is the limit?").pooled, 0.9, 8)
-    assert [one.id for one in near] == [second]
 
 
 async def test_what_is_remembered_at_once_by_many_is_there_once(store: Store, generation: int) -> None:
@@ -122,8 +116,7 @@ async def test_what_is_remembered_at_once_by_many_is_there_once(store: Store, ge
             group.start_soon(remember, number)
     assert len(set(ids)) == 12
     assert await store.episodes.counts() == (1, 11)
-    found = await store.episodes.exact("key", "what is the limit")
-    assert found is not None
+    [found] = await store.episodes.alike("key", "what is the limit", "gist", 8)
     assert found.id in ids
 
 
@@ -135,8 +128,7 @@ async def test_what_ended_is_not_found_and_is_dropped_after_a_while(store: Store
     assert ended is not None
     assert (ended.ended, ended.ended_at) == ("stale: changed", AT)
     assert ended.sources
-    assert await store.episodes.exact("key", "one") is None
-    assert [one.id for one in await store.episodes.near("key", "gist", vectors("one").pooled, -1.0, 8)] == [second]
+    assert [one.id for one in await store.episodes.alike("key", "one", "gist", 8)] == [second]
     assert [one.id for one in await store.episodes.listed("alice", False, 9)] == [second]
     assert [one.id for one in await store.episodes.listed(None, True, 9)] == [second, first]
     assert await store.episodes.listed("bob", True, 9) == []
