@@ -25,6 +25,15 @@ _SOURCES = """
     ) sources ON true
 """
 
+_THESE_WORDS = "key = $1 AND hashtextextended(normal, 0) = hashtextextended($2, 0) AND normal = $2 AND ended_at IS NULL"
+ALIKE = f"""
+    e.id IN (
+        SELECT id FROM episode WHERE {_THESE_WORDS}
+        UNION SELECT id FROM episode WHERE key = $1 AND gist = $3 AND gist <> '' AND ended_at IS NULL
+    ) ORDER BY (e.normal = $2) DESC, e.at DESC, e.id DESC LIMIT $4
+"""
+"""Two looks into two indexes: asked for in one condition, Postgres reads all episodes of the key."""
+
 
 @dataclass(frozen=True, slots=True)
 class Episode:
@@ -76,10 +85,7 @@ class Episodes:
         """Keep an episode in the place of the one with its key and words, if any; return its id."""
         async with self._database.writing(alone=[locks.episode(episode.key, episode.normal)]) as connection:
             before = await connection.fetchrow(
-                """
-                UPDATE episode SET ended_at = $3, ended = 'replaced' WHERE key = $1 AND normal = $2 AND ended_at IS NULL
-                RETURNING id
-                """,
+                f"UPDATE episode SET ended_at = $3, ended = 'replaced' WHERE {_THESE_WORDS} RETURNING id",
                 episode.key, episode.normal, episode.at,
             )  # fmt: skip
             if before is not None:
@@ -110,11 +116,7 @@ class Episodes:
 
     async def alike(self, key: str, normal: str, gist: str, limit: int) -> list[Episode]:
         """Return the episodes of these words or this gist under a key: the same words first, then the newest."""
-        return await self._where(
-            "e.key = $1 AND e.ended_at IS NULL AND (e.normal = $2 OR (e.gist = $3 AND e.gist <> '')) "
-            "ORDER BY (e.normal = $2) DESC, e.at DESC, e.id DESC LIMIT $4",
-            key, normal, gist, limit,
-        )  # fmt: skip
+        return await self._where(ALIKE, key, normal, gist, limit)
 
     async def newer(self, episode: Episode, filters: Filters, most: int) -> tuple[int, tuple[str, str, float] | None]:
         """Return how many passages were indexed since an episode, and the one nearest to its question.

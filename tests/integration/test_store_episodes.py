@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+import random
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import anyio
+import asyncpg
 import numpy as np
 import pytest
 
 from recalld.model import Filters
 from recalld.store import Store
-from recalld.store.episodes import Episode
+from recalld.store.episodes import ALIKE, Episode
 from recalld.store.sessions import Message, Session
 from recalld.trust.receipts import Citation
 from tests.support.stored import AT, DIMENSION, add_generation, add_repo, vectors, write
@@ -77,6 +80,38 @@ async def test_the_same_words_first_then_the_newest_of_the_gist_and_never_anothe
     assert await alike("q4", "") == ["q4"]
     assert await alike("new", "") == []
     assert await alike("q0", "gist", key="nobody's") == []
+
+
+async def test_what_is_looked_at_does_not_grow_with_the_memory(store: Store, generation: int, postgres: str) -> None:
+    """Right after a bulk there are no statistics: what serves both looks must be the only index that can."""
+    for number in range(300):
+        await store.episodes.remember(episode(generation, f"Question {number}?", gist=f"gist {number}"))
+    connection = await asyncpg.connect(postgres)
+    try:
+        plan = await connection.fetchval(
+            f"EXPLAIN (ANALYZE, FORMAT JSON) SELECT id FROM episode e WHERE {ALIKE}", "key", "question 7", "gist 8", 8
+        )
+    finally:
+        await connection.close()
+    every = list(nodes(json.loads(plan)[0]["Plan"]))
+    assert every[0]["Actual Rows"] == 2
+    assert not [node for node in every if node.get("Rows Removed by Filter")]
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield all steps of a plan."""
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from nodes(inner)
+
+
+async def test_a_question_too_long_for_an_index_is_found(store: Store, generation: int) -> None:
+    by_lot = random.Random(3)
+    long = "".join(chr(by_lot.randrange(0x4E00, 0x9FFF)) for _ in range(8_000))
+    id_ = await store.episodes.remember(episode(generation, long, gist=""))
+    assert [one.id for one in await store.episodes.alike("key", long, "", 8)] == [id_]
+    again = await store.episodes.remember(episode(generation, long, gist=""))
+    assert [one.id for one in await store.episodes.alike("key", long, "", 8)] == [again]
 
 
 async def test_gists_are_written_anew(store: Store, generation: int) -> None:
