@@ -27,6 +27,7 @@ SETTINGS: dict[str, str] = {
     # Planning.
     "jit": "off",  # queries take milliseconds, compiling one takes tens
     "random_page_cost": "1.1",  # SSD or cached
+    "autovacuum_naptime": "15s",  # until the tables are counted after a bulk, plans are made for empty ones: 2 to 4 x
     # Safety and order.
     "ssl": "off",  # unix socket only
     "unix_socket_permissions": "0700",
