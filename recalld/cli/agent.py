@@ -137,7 +137,8 @@ def _program() -> str:
 
 
 def _notes(client: Client, scope: Scope) -> list[str]:
-    found = [agent_kit.NOTES.get(client, ""), agent_kit.USER_NOTES.get(client, "") if scope.user else ""]
+    of_scope = agent_kit.USER_NOTES if scope.user else agent_kit.PROJECT_NOTES
+    found = [agent_kit.NOTES.get(client, ""), of_scope.get(client, "")]
     shared = scope.root / ".claude/settings.json"
     if client is Client.CLAUDE_CODE and not scope.user and hook_settings.MARK.encode() in (_read(shared) or b""):
         found.append(f"a hook is in {shared}, too, and both speak: `recall hook uninstall` takes that one out")

@@ -117,6 +117,10 @@ NOTES: Mapping[Client, str] = {
     Client.GENERIC: "no hook is installed: have your program run `recall preflight` before it acts; give it mcp.json",
 }
 """What a client does not get."""
+PROJECT_NOTES: Mapping[Client, str] = {
+    Client.CLAUDE_CODE: "Claude Code asks once whether to trust .mcp.json: start `claude` in the project and approve "
+    "recalld, until then it has no tools of it",
+}
 USER_NOTES: Mapping[Client, str] = {
     Client.CURSOR: "no rules are written for all projects: install with --project DIR for them",
 }

@@ -122,6 +122,11 @@ def test_a_second_hook_in_the_shared_settings_is_told_of(home: Path) -> None:
     assert str(home / ".claude/settings.json") in note
 
 
+def test_what_is_left_to_do_in_the_program_itself_is_told(home: Path) -> None:
+    assert "start `claude` in the project and approve recalld" in run("recall agent install claude-code --yes").output
+    assert "approve recalld" not in run("recall agent install claude-code --user --yes").output
+
+
 def test_json_says_what_was_done(home: Path) -> None:
     told = json.loads(run("recall agent install claude-code --yes --json").stdout)
     assert told["installed"] is True
