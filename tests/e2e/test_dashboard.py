@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 from anyio import to_thread
+from textual.scroll_view import ScrollView
 from textual.widgets import Input
 from typer.testing import CliRunner
 
+from recalld.bus import wire
 from recalld.cli.client_app import app as recall
 from recalld_tui.model.health import Level
-from recalld_tui.screens.document import Document
+from recalld_tui.screens.document import Document, Lines
 from recalld_tui.screens.recall import Recall
 from tests.support.daemon import Daemon, running
 from tests.support.dashboard import (
@@ -137,6 +139,49 @@ async def test_hostile_text_is_shown_literally(daemon: Daemon, question: str) ->
         said = text_of(app)
         assert "# [red]Ferry[/red] [link=https://evil.example]timetable[/]" in said
         assert "\N{REPLACEMENT CHARACTER}backwards [bold]x" in said and "\x1b" not in said
+
+
+async def test_rows_are_cut_to_the_room_there_is_and_shared_anew_when_it_changes(daemon: Daemon) -> None:
+    async with shown(daemon, (80, 24)) as (app, pilot):
+        await visit(pilot, "5")
+        await seen(pilot, lambda: "notes/broken.md:3  valid_from: while parsing" in text_of(app))
+        assert any("notes/broken.md:3" in line and line.endswith("…") for line in lines_of(app))
+        await pilot.resize_terminal(240, 48)
+        await seen(pilot, lambda: any("notes/broken.md:3" in line and "…" not in line for line in lines_of(app)))
+        await pilot.resize_terminal(40, 24)
+        await seen(pilot, lambda: any(line.startswith(" error") and line.endswith("…") for line in lines_of(app)))
+
+
+@pytest.mark.parametrize("size", [(60, 20), *SIZES], ids=str)
+async def test_nothing_is_wider_than_its_room(daemon: Daemon, size: tuple[int, int]) -> None:
+    async with shown(daemon, size) as (app, pilot):
+        for key in PAGE_OF:
+            await visit(pilot, key)
+            await pilot.pause()
+            wide = [each for each in app.screen.query("*") if each.scrollbar_size_horizontal]
+            assert not wide and not any(each.max_scroll_x for each in app.screen.query(ScrollView)), text_of(app)
+        await visit(pilot, "4")
+        await seen(pilot, lambda: "0001-broker.md" in text_of(app))
+        await pilot.press("o")
+        await seen(pilot, lambda: isinstance(app.screen, Document))
+        [lines] = app.screen.query(Lines)
+        await seen(pilot, lambda: "The message broker stays." in text_of(app))
+        assert not lines.show_horizontal_scrollbar and not lines.max_scroll_x
+
+
+async def test_a_long_line_of_a_document_is_folded(daemon: Daemon) -> None:
+    async with shown(daemon, (40, 24)) as (app, pilot):
+        app.push_screen(Document(wide_document(), (3, 3)))
+        await seen(pilot, lambda: "5 The end." in text_of(app))
+        text = text_of(app)
+        assert "3 " + "tide " * 6 in text and text.count("tide") == 20, text
+        await pilot.resize_terminal(160, 24)
+        await seen(pilot, lambda: " 3 " + "tide " * 19 + "tide" in text_of(app))
+
+
+def wide_document() -> wire.GetReply:
+    text = "# Long\n\n" + " ".join(["tide"] * 20) + "\n\nThe end.\n"
+    return wire.GetReply.model_construct(repo="memory", path="long.md", title="Long", kind="note", text=text)
 
 
 async def test_without_a_daemon_it_waits_and_goes_on_by_itself(daemon: Daemon) -> None:

@@ -11,7 +11,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from recalld.configuration import Effective
-from recalld_tui.model.text import cut
+from recalld_tui.model.room import Elastic
+from recalld_tui.model.text import line
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.line import Line
 from recalld_tui.widgets.rows import Rows
@@ -34,7 +35,7 @@ class Config(Page):
         """Lay out filter and settings."""
         yield Line(id="filter", placeholder="Filter: part of a key or value")
         yield Static(id="summary", markup=False)
-        yield Rows[Effective]("setting", "value", "from", id="list")
+        yield Rows[Effective]("setting", Elastic("value"), Elastic("from"), id="list")
 
     async def load(self) -> None:
         """Read the settings as this command found them."""
@@ -55,7 +56,7 @@ class Config(Page):
 
     def _cells(self, row: Effective) -> tuple[Text, ...]:
         style = self.inks.dim if row.source == "default" else ""
-        return Text(row.key, style), Text(cut(row.value, 100), style), Text(cut(row.source, 60), self.inks.dim)
+        return Text(row.key, style), Text(line(row.value), style), Text(line(row.source), self.inks.dim)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter while typing."""

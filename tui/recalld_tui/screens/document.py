@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.segment import Segment
@@ -29,7 +30,7 @@ ABOVE = 4
 
 
 class Lines(ScrollView, can_focus=True):
-    """The lines of a text; only those in sight are rendered."""
+    """The lines of a text, those that are longer than the screen is wide folded; only those in sight are rendered."""
 
     def __init__(self, path: str, text: str, marked: tuple[int, int], *, dark: bool) -> None:
         super().__init__(id="list")
@@ -37,32 +38,42 @@ class Lines(ScrollView, can_focus=True):
         self._marked = marked
         self._gutter = len(str(self._text.count("\n") + 1)) + 2
         self._lines = _coloured(path, self._text, dark=dark)
-        width = max((each.cell_len for each in self._lines), default=0)
-        self.virtual_size = Size(width + self._gutter + 1, len(self._lines))
+        self._folded: list[tuple[int, Text]] = []
+        self._room = 0
 
-    def on_mount(self) -> None:
-        """Go to the lines that matter."""
-        self.call_after_refresh(self.scroll_to, y=max(0, self._marked[0] - 1 - ABOVE), animate=False)
+    def on_resize(self) -> None:
+        """Fold the lines into the new room; what stood on top stays there, at first what matters."""
+        numbers = [number for number, _ in self._folded]
+        top = numbers[min(round(self.scroll_y), len(numbers) - 1)] if numbers else self._marked[0] - ABOVE
+        self._room = self.scrollable_content_region.width
+        self._folded = list(self._fold(max(1, self._room - self._gutter)))
+        self.virtual_size = Size(self._room, len(self._folded))
+        first = next((row for row, (number, _) in enumerate(self._folded) if number >= top), 0)
+        self.call_after_refresh(self.scroll_to, y=first, animate=False)
+
+    def _fold(self, width: int) -> Iterator[tuple[int, Text]]:
+        """Give each line's number with each part of it."""
+        for number, each in enumerate(self._lines, start=1):
+            parts = each.wrap(self.app.console, width) if each.cell_len > width else (each,)
+            yield from ((number, part) for part in parts)
 
     def render_line(self, y: int) -> Strip:
         """Render a line of the screen."""
-        left, top = self.scroll_offset
-        number = y + top + 1
-        base = self.rich_style
-        if number > len(self._lines):
-            return Strip.blank(self.size.width, base)
+        row, base = y + self.scroll_offset.y, self.rich_style
+        if row >= len(self._folded):
+            return Strip.blank(self._room, base)
+        number, shown = self._folded[row]
+        begins = row == 0 or self._folded[row - 1][0] != number
         marked = self._marked[0] <= number <= self._marked[1] and self._marked != (1, 1)
         style = base + self._mark() if marked else base
-        gutter = Segment(f"{number:>{self._gutter - 1}} ", style + Style(dim=not marked, bold=marked))
-        shown = self._lines[number - 1].copy()
-        shown.end = ""
-        segments = [
+        told = f"{number if begins else '':>{self._gutter - 1}} "
+        segments = [Segment(told, style + Style(dim=not marked, bold=marked))]
+        segments += [
             Segment(each.text, style + each.style if each.style else style)
             for each in shown.render(self.app.console)
             if not each.control
         ]
-        body = Strip(segments).crop_extend(left, left + max(0, self.size.width - self._gutter), style)
-        return Strip.join([Strip([gutter]), body])
+        return Strip(segments).crop_extend(0, self._room, style)
 
     def _mark(self) -> Style:
         return Style(bgcolor=self.app.theme_variables["panel"])

@@ -13,7 +13,8 @@ from textual.widgets import DataTable, Input, Static
 
 from recalld.bus import wire
 from recalld_tui.model.faults import ordered, tally
-from recalld_tui.model.text import age, clean, cut, cut_path, line
+from recalld_tui.model.room import Elastic
+from recalld_tui.model.text import age, clean, line
 from recalld_tui.opening import open_document
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.line import Line
@@ -44,7 +45,7 @@ class Faults(Page):
         yield Line(id="filter", placeholder="Filter: words that severity, code, place or message have")
         yield Static(id="summary", markup=False)
         with Horizontal(classes="halves"):
-            yield Rows[wire.FindingView](" ", "where", "what", id="list")
+            yield Rows[wire.FindingView](" ", Elastic("where", tail=True), Elastic("what"), id="list")
             with VerticalScroll(id="inspector", classes="panel"):
                 yield Static(id="about", markup=False)
 
@@ -61,12 +62,11 @@ class Faults(Page):
         failed = self.stats.freshness.failed
         text.append(f"  {failed} failed to be indexed" if failed else "", self.inks.bad)
         self.put("summary", text)
-        width = max(16, (self.query_one("#list").size.width - 12) // 2)
         rows: list[tuple[str, wire.FindingView, tuple[Text, ...]]] = []
         for number, each in enumerate(shown):
-            where = cut_path(f"{each.path}{f':{each.line}' if each.line else ''}" or each.repo, width)
+            where = line(f"{each.path}{f':{each.line}' if each.line else ''}" or each.repo)
             style = self.inks.word(str(each.severity))
-            cells = (Text(str(each.severity), style), Text(where), Text(cut(each.message, width), self.inks.dim))
+            cells = (Text(str(each.severity), style), Text(where), Text(line(each.message), self.inks.dim))
             rows.append((f"{each.repo}:{each.path}:{each.line}:{each.code}:{number}", each, cells))
         self.query_one(Rows).fill(rows)
         self._about()

@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from recalld.bus import wire
 from recalld.bus.wire.jobs import ENDED
+from recalld_tui.model.room import Elastic
 from recalld_tui.model.text import age, ahead, bar, counted, cut, line, milliseconds
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.dialogs import Confirm
@@ -36,8 +37,8 @@ class Jobs(Page):
     def body(self) -> Iterable[Widget]:
         """Lay out schedule and runs."""
         yield Static(id="summary", markup=False)
-        yield Rows[wire.JobView]("job", "when", "next", "last", "how it went", id="list")
-        yield Rows[wire.JobRunView]("run", "job", "state", "asked", "took", "node", "how it went", id="runs")
+        yield Rows[wire.JobView]("job", "when", "next", "last", Elastic("how it went"), id="list")
+        yield Rows[wire.JobRunView]("run", "job", "state", "asked", "took", "node", Elastic("how it went"), id="runs")
 
     async def load(self) -> None:
         """Ask for schedule and runs."""

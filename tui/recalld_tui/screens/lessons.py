@@ -14,7 +14,8 @@ from textual.widgets import DataTable, Static
 from recalld.bus import wire
 from recalld.errors import RecalldError
 from recalld_tui.model.lessons import VIEWS, acceptance, complaints, fired, is_proposed, ordered, savings, summary
-from recalld_tui.model.text import age, clean, counted, cut, cut_path, day_time, line
+from recalld_tui.model.room import Elastic
+from recalld_tui.model.text import age, clean, counted, cut, day_time, line
 from recalld_tui.opening import open_document
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.dialogs import Confirm
@@ -57,7 +58,7 @@ class Lessons(Page):
         yield Static(id="summary", markup=False)
         yield Static(id="views", markup=False)
         with Horizontal(classes="halves"):
-            yield Rows[Thing](" ", "what", "fired", "helped", "last", id="list")
+            yield Rows[Thing](" ", Elastic("what"), "fired", "helped", "last", id="list")
             with VerticalScroll(id="inspector", classes="panel"):
                 yield Static(id="about", markup=False)
 
@@ -99,12 +100,12 @@ class Lessons(Page):
         times = fired(each)
         helped = Text(f"{use.helped}/{use.helped + use.failed}" if use.helped + use.failed else "", self.inks.good)
         last = age(use.last_at, self.dashboard.clock()) if use.last_at else "never"
-        name = Text(cut(each.title, max(20, self.query_one("#list").size.width - 40)))
+        name = Text(line(each.title))
         return mark, name, Text(str(times), "" if times else self.inks.dim), helped, Text(last, self.inks.dim)
 
     def _group(self, each: wire.GroupView) -> tuple[Text, ...]:
         mark = Text("no" if each.why_not else "merge", self.inks.dim if each.why_not else self.inks.accent)
-        return mark, Text(cut_path(each.into, 40)), Text(counted(len(each.paths), "file")), Text(""), Text("")
+        return mark, Text(line(each.into)), Text(counted(len(each.paths), "file")), Text(""), Text("")
 
     def _prune(self, each: wire.PruneView) -> tuple[Text, ...]:
         words = f"{counted(len(each.proposed), 'lesson')} may go, {len(each.kept)} stay"

@@ -15,6 +15,7 @@ from recalld.bus import wire
 from recalld.errors import RecalldError
 from recalld.model import DocumentState
 from recalld_tui.model.lineage import timeline, tree
+from recalld_tui.model.room import Elastic
 from recalld_tui.model.shelf import Shelf
 from recalld_tui.model.text import age, clean, counted, cut_path, day_time, line
 from recalld_tui.opening import open_document
@@ -51,7 +52,7 @@ class Memory(Page):
         yield Line(id="filter", placeholder="Filter: words that repo, path or state have")
         yield Static(id="summary", markup=False)
         with Horizontal(classes="halves"):
-            yield Rows[wire.Change]("document", "state", "changed", id="list")
+            yield Rows[wire.Change](Elastic("document", tail=True), "state", "changed", id="list")
             with VerticalScroll(id="inspector", classes="panel"):
                 yield Static(id="about", markup=False)
 
@@ -66,13 +67,13 @@ class Memory(Page):
     def draw(self) -> None:
         """Show the documents that are asked for."""
         found, total = self.shelf.find(self.query_one(Input).value, SHOWN)
-        now, width = self.dashboard.clock(), max(24, self.query_one("#list").size.width - 26)
+        now = self.dashboard.clock()
         words = f" {counted(total, 'document')}"
         words += f", the first {SHOWN} shown: filter for the others" if total > SHOWN else ""
         self.put("summary", Text(words, self.inks.dim))
         rows: list[tuple[str, wire.Change, tuple[Text, ...]]] = []
         for each in found:
-            name = Text(cut_path(f"{each.repo}:{each.path}", width))
+            name = Text(line(f"{each.repo}:{each.path}"))
             state = Text(str(each.state), self.inks.word(str(each.state)))
             rows.append((f"{each.repo}:{each.path}", each, (name, state, Text(age(each.at, now), self.inks.dim))))
         self.query_one(Rows).fill(rows)

@@ -107,10 +107,10 @@ class Page(Screen[None]):
             with anyio.move_on_after(self.EVERY_S - LEAST_S):
                 await self._again.wait()
 
-    def on_rows_widened(self) -> None:
-        """Cut the rows where there is room now."""
+    def on_resize(self) -> None:
+        """Show what is drawn to measure anew, once everything has its new room."""
         if self.ready:
-            self.draw()
+            self.call_after_refresh(self.draw)
 
     def poke(self) -> None:
         """Load soon."""

@@ -20,7 +20,8 @@ from recalld.errors import RecalldError, UsageError
 from recalld_tui.asking import WAYS, Answered
 from recalld_tui.model.moments import moment
 from recalld_tui.model.recall import GOOD, Found, Passage, Question, evidence, passages_of, place, summary
-from recalld_tui.model.text import bar, cut_path, line, milliseconds
+from recalld_tui.model.room import Elastic
+from recalld_tui.model.text import bar, line, milliseconds
 from recalld_tui.opening import open_document
 from recalld_tui.screens import telling
 from recalld_tui.screens.page import Page
@@ -64,7 +65,7 @@ class Recall(Page):
         yield Line(id="question", placeholder="why did we leave the message broker?")
         yield Static(id="summary", markup=False)
         with Horizontal(classes="halves"):
-            yield Rows[Passage](" ", "sure", "where", "verdict", id="list")
+            yield Rows[Passage](" ", "sure", Elastic("where", tail=True), "verdict", id="list")
             with VerticalScroll(id="inspector", classes="panel"):
                 yield Static(id="about", markup=False)
 
@@ -76,10 +77,9 @@ class Recall(Page):
         self.query_one("#inspector").border_title = "Trace" if self._tracing else "Answer" if answers else "Hit"
         self._summary(reply)
         hits = passages_of(reply)
-        width = max(20, self.query_one("#list").size.width - 30)
         rows: list[tuple[str, Passage, tuple[Text, ...]]] = []
         for number, hit in enumerate(hits, start=1):
-            rows.append((f"{number}:{hit.id}", hit, self._cells(number, hit, width)))
+            rows.append((f"{number}:{hit.id}", hit, self._cells(number, hit)))
         self.query_one(Rows).fill(rows)
         self._about()
 
@@ -102,13 +102,13 @@ class Recall(Page):
             text.append(f"  {milliseconds(reply.took_ms)}", self.inks.dim)
         self.put("summary", text)
 
-    def _cells(self, number: int, hit: Passage, width: int) -> tuple[Text, ...]:
+    def _cells(self, number: int, hit: Passage) -> tuple[Text, ...]:
         style = telling.ink_of(hit.verdict, self.inks)
         sure = Text(f"{'not known':<{BAR + 5}}", self.inks.dim)
         if hit.confidence is not None:
             likely = style if hit.confidence >= SURE else self.inks.dim
             sure = Text(bar(hit.confidence, BAR), likely).append(f" {hit.confidence:4.0%}", "")
-        where = Text(cut_path(f"{hit.path}:{hit.lines[0]}", width), "" if hit.verdict in GOOD else self.inks.dim)
+        where = Text(line(f"{hit.path}:{hit.lines[0]}"), "" if hit.verdict in GOOD else self.inks.dim)
         return Text(str(number), self.inks.dim), sure, where, Text(hit.verdict, style)
 
     def _about(self) -> None:

@@ -13,7 +13,8 @@ from textual.widgets import DataTable, Static
 
 from recalld.bus import wire
 from recalld.errors import RecalldError
-from recalld_tui.model.text import age, counted, cut, day_time, line
+from recalld_tui.model.room import Elastic
+from recalld_tui.model.text import age, counted, day_time, line
 from recalld_tui.opening import open_document
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.rows import Rows
@@ -40,7 +41,7 @@ class Receipts(Page):
         """Lay out answers and citations."""
         yield Static(id="summary", markup=False)
         with Horizontal(classes="halves"):
-            yield Rows[wire.ReceiptView]("stands", "when", "cites", "question", id="list")
+            yield Rows[wire.ReceiptView]("stands", "when", "cites", Elastic("question"), id="list")
             with VerticalScroll(id="inspector", classes="panel"):
                 yield Static(id="about", markup=False)
 
@@ -59,7 +60,7 @@ class Receipts(Page):
         for each in self.receipts:
             stands = Text("yes", self.inks.good) if each.stands else Text("no", f"bold {self.inks.bad}")
             when = Text(age(each.at, now), self.inks.dim)
-            rows.append((each.id, each, (stands, when, Text(f"{each.cited:>3}"), Text(cut(each.query, 80)))))
+            rows.append((each.id, each, (stands, when, Text(f"{each.cited:>3}"), Text(line(each.query)))))
         self.query_one(Rows).fill(rows)
         self._about()
 

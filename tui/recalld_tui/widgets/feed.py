@@ -52,7 +52,7 @@ class FeedView(ScrollView, can_focus=True):
     def show(self, events: Sequence[wire.Event]) -> None:
         """Show events, oldest first."""
         self.events = events
-        self.virtual_size = Size(self.size.width, len(events))
+        self.virtual_size = Size(self.scrollable_content_region.width, len(events))
         if self.cursor is None:
             self.scroll_to(y=max(0, len(events) - self.size.height), animate=False, immediate=True)
         self.refresh()
