@@ -47,3 +47,24 @@ async def test_events_tell_of_each_file_once_or_more(daemon: Daemon, size: tuple
     for path in TEXTS:
         assert any("indexed" in line and f"memory:{path}" in line for line in lines), path
     assert any("repo.added" in line and "memory:/srv/memory" in line for line in lines)
+
+
+TITLES = {
+    "memory": "We keep the broker",
+    "faults": "error invalid-date",
+    "lessons": "Never force-push a shared branch",
+    "receipts": "why did we leave the message broker",
+}
+
+
+@pytest.mark.parametrize(("name", "title"), TITLES.items(), ids=str)
+async def test_only_the_name_of_what_is_looked_at_is_bold(daemon: Daemon, name: str, title: str) -> None:
+    async with shown(daemon, (120, 40), still=True) as (app, pilot):
+        await visit(pilot, next(key for key, page in PAGE_OF.items() if page == name))
+        await settle(pilot)
+        about = app.screen.query_one("#about")
+        lines = [about.render_line(y) for y in range(about.size.height)]
+    assert lines[0].text.strip() == title and len(lines) > 3
+    assert any(each.style and each.style.bold for each in lines[0])
+    loud = [line.text for line in lines[1:] if any(each.style and each.style.bold for each in line)]
+    assert not [text for text in loud if title not in text and "0001-broker.md" not in text], loud

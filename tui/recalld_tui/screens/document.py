@@ -94,7 +94,7 @@ class Document(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lay out title and lines."""
         document, app = self.document, cast("Dashboard", self.app)
-        title = Text(f" {line(document.title)}", "bold", no_wrap=True, overflow="ellipsis")
+        title = Text.assemble((f" {line(document.title)}", "bold"), no_wrap=True, overflow="ellipsis")
         title.append(f"  {line(f'{document.repo}:{document.path}')}", app.inks.link)
         title.append(f"  {line(document.kind)}", app.inks.dim)
         yield Static(title, markup=False, id="title")

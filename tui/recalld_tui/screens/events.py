@@ -9,7 +9,7 @@ from typing import ClassVar
 from rich.table import Table
 from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -19,6 +19,7 @@ from recalld_tui.model.text import clock_time, counted, cut_path, line, millisec
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.feed import FeedView
 from recalld_tui.widgets.line import Line
+from recalld_tui.widgets.panel import Inspector
 
 SHOWN_WAYS = 6
 LOOK_S = 10.0
@@ -44,14 +45,12 @@ class Events(Page):
         with Horizontal(classes="halves"):
             yield FeedView(id="list")
             with Vertical(classes="stack"):
-                with VerticalScroll(id="inspector", classes="panel"):
-                    yield Static(id="about", markup=False)
+                yield Inspector("Event")
                 yield Static(id="ways", markup=False, classes="panel")
 
     def on_mount(self) -> None:
-        """Name the panels."""
+        """Name the panel of saves."""
         super().on_mount()
-        self.query_one("#inspector").border_title = "Event"
         self.query_one("#ways").border_title = "Saves"
 
     async def load(self) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
@@ -18,6 +18,7 @@ from recalld_tui.model.text import age, clean, line
 from recalld_tui.opening import open_document
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.line import Line
+from recalld_tui.widgets.panel import Inspector
 from recalld_tui.widgets.rows import Rows
 
 KEPT = 1_000
@@ -46,8 +47,7 @@ class Faults(Page):
         yield Static(id="summary", markup=False)
         with Horizontal(classes="halves"):
             yield Rows[wire.FindingView](" ", Elastic("where", tail=True), Elastic("what"), id="list")
-            with VerticalScroll(id="inspector", classes="panel"):
-                yield Static(id="about", markup=False)
+            yield Inspector("Finding")
 
     async def load(self) -> None:
         """Ask for the findings."""
@@ -82,7 +82,7 @@ class Faults(Page):
             self.put("about", Text("nothing is wrong with any file", self.inks.good))
             return
         now = self.dashboard.clock()
-        text = Text(f"{one.severity} {line(one.code)}\n", f"bold {self.inks.word(str(one.severity))}")
+        text = Text.assemble((str(one.severity), self.inks.word(str(one.severity))), (f" {line(one.code)}\n", "bold"))
         text.append(line(f"{one.repo}:{one.path}"), self.inks.link)
         text.append(f":{one.line}\n\n" if one.line else "\n\n", self.inks.link)
         text.append(f"{clean(one.message)}\n")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
@@ -19,6 +19,7 @@ from recalld_tui.model.text import age, clean, counted, cut, day_time, line
 from recalld_tui.opening import open_document
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.dialogs import Confirm
+from recalld_tui.widgets.panel import Inspector
 from recalld_tui.widgets.rows import Rows
 from recalld_tui.working import begin
 
@@ -59,8 +60,7 @@ class Lessons(Page):
         yield Static(id="views", markup=False)
         with Horizontal(classes="halves"):
             yield Rows[Thing](" ", Elastic("what"), "fired", "helped", "last", id="list")
-            with VerticalScroll(id="inspector", classes="panel"):
-                yield Static(id="about", markup=False)
+            yield Inspector("Lesson")
 
     async def load(self) -> None:
         """Ask for lessons, and for what could be done about them."""
@@ -142,16 +142,16 @@ class Lessons(Page):
         if isinstance(one, wire.LessonView):
             shown = self._of_lesson(one)
         elif isinstance(one, wire.GroupView):
-            shown = Text(f"{len(one.paths)} lessons say the same\n", "bold")
+            shown = Text.assemble((f"{len(one.paths)} lessons say the same\n", "bold"))
             shown.append(f"not merged: {line(one.why_not)}\n" if one.why_not else "", self.inks.warn)
             shown.append_text(self._diff(one.diff))
         elif isinstance(one, wire.PruneView):
-            shown = Text("May be put away\n", "bold").append("\n".join(map(line, one.proposed)))
+            shown = Text.assemble(("May be put away\n", "bold"), "\n".join(map(line, one.proposed)))
             shown.append("\n\nStay\n", "bold")
             for each in one.kept:
                 shown.append(f"{line(each.path)}", self.inks.link).append(f"  {line(each.reason)}\n", self.inks.dim)
         elif isinstance(one, wire.RunView):
-            shown = Text(f"{one.kind} {one.id}\n", "bold")
+            shown = Text.assemble((f"{one.kind} {one.id}\n", "bold"))
             shown.append(f"{day_time(one.at)} by {line(one.agent)}\n", self.inks.dim)
             for old, new in one.moves:
                 shown.append(f"{line(old)}", self.inks.link).append(f" → {line(new)}\n", self.inks.dim)
@@ -159,7 +159,8 @@ class Lessons(Page):
 
     def _of_lesson(self, one: wire.LessonView) -> Text:
         use = one.use
-        text = Text(f"{line(one.title)}\n", "bold").append(f"{line(f'{one.repo}:{one.path}')}\n", self.inks.link)
+        where = line(f"{one.repo}:{one.path}")
+        text = Text.assemble((f"{line(one.title)}\n", "bold"), (f"{where}\n", self.inks.link))
         text.append(f"☐ {line(one.check)}\n", self.inks.accent)
         text.append(
             f"shown {use.surfaced}, found {use.retrieved}, helped {use.helped}, failed {use.failed}, "
@@ -169,7 +170,7 @@ class Lessons(Page):
         return text.append(f"\n{clean(said)}" if said else "")
 
     def _audit(self) -> Text:
-        text = Text("nothing here", self.inks.dim)
+        text = Text.assemble(("nothing here", self.inks.dim))
         if self.audit is not None:
             text.append("\n\n" + "\n".join(savings(self.audit)))
             for each in complaints(self.audit):

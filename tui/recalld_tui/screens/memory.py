@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 
@@ -22,6 +22,7 @@ from recalld_tui.opening import open_document
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.dialogs import Confirm
 from recalld_tui.widgets.line import Line
+from recalld_tui.widgets.panel import Inspector
 from recalld_tui.widgets.rows import Rows
 from recalld_tui.working import begin
 
@@ -53,8 +54,7 @@ class Memory(Page):
         yield Static(id="summary", markup=False)
         with Horizontal(classes="halves"):
             yield Rows[wire.Change](Elastic("document", tail=True), "state", "changed", id="list")
-            with VerticalScroll(id="inspector", classes="panel"):
-                yield Static(id="about", markup=False)
+            yield Inspector("Document")
 
     async def load(self) -> None:
         """Take up what changed since the last time."""
@@ -112,7 +112,7 @@ class Memory(Page):
 
     def _facts(self, known: wire.GetReply) -> Text:
         source = known.provenance
-        text = Text(f"{line(known.title)}\n", "bold")
+        text = Text.assemble((f"{line(known.title)}\n", "bold"))
         text.append(f"{line(f'{known.repo}:{known.path}')}\n", self.inks.link)
         facts = [
             ("kind", known.kind),
@@ -125,28 +125,29 @@ class Memory(Page):
         ]
         for name, value in facts:
             if value:
-                text.append(f"{name:<14}", self.inks.dim).append(f"{line(value)}\n")
+                text.append(f"{name:<15}", self.inks.dim).append(f"{line(value)}\n")
         for finding in known.findings:
             text.append(f"{finding.severity}: {line(finding.message)}\n", self.inks.word(str(finding.severity)))
         return text
 
     def _tree(self, lineage: wire.LineageReply) -> Text:
-        text = Text("\nWhat replaced what\n", self.inks.accent)
+        text = Text.assemble(("\nWhat replaced what\n", self.inks.accent))
         for branch in tree(lineage):
             verdict = branch.kin.verdict if branch.kin else "not here"
-            text.append("   " * max(0, branch.depth - 1) + ("└─ " if branch.depth else ""), self.inks.dim)
+            indent = "   " * branch.depth
+            text.append(indent[3:] + ("└─ " if branch.depth else ""), self.inks.dim)
             here = branch.path == line(lineage.path)
             text.append(branch.path, "bold" if here else "").append(f"  {verdict}", self.inks.word(verdict))
-            text.append("  (above)" if branch.again else "", self.inks.dim)
-            text.append(f"  {branch.said}\n" if branch.said else "\n", self.inks.dim)
+            text.append("  (above)\n" if branch.again else "\n", self.inks.dim)
+            text.append(f"{indent}{branch.said}\n" if branch.said else "", self.inks.dim)
             if here and branch.kin and branch.kin.reason:
-                text.append(f"   {line(branch.kin.reason)}\n", self.inks.warn)
+                text.append(f"{indent}{line(branch.kin.reason)}\n", self.inks.warn)
         return text
 
     def _timeline(self, lineage: wire.LineageReply) -> Text:
         width = max(20, min(60, self.query_one("#inspector").content_size.width - 4))
         spans, now = timeline(lineage, self.dashboard.clock(), width)
-        text = Text("\nWhen each held\n", self.inks.accent)
+        text = Text.assemble(("\nWhen each held\n", self.inks.accent))
         for span in spans:
             text.append(f"{cut_path(span.path, width)}", "bold" if span.path == line(lineage.path) else "")
             text.append(f"  {span.opened} – {span.closed or 'open'}\n", self.inks.dim)

@@ -10,7 +10,7 @@ from typing import ClassVar
 from rich.console import Group, RenderableType
 from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import DataTable, Input, Static
 from textual.worker import Worker
@@ -27,6 +27,7 @@ from recalld_tui.screens import telling
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.dialogs import Prompt
 from recalld_tui.widgets.line import Line
+from recalld_tui.widgets.panel import Inspector
 from recalld_tui.widgets.rows import Rows
 from recalld_tui.working import begin
 
@@ -66,8 +67,7 @@ class Recall(Page):
         yield Static(id="summary", markup=False)
         with Horizontal(classes="halves"):
             yield Rows[Passage](" ", "sure", Elastic("where", tail=True), "verdict", id="list")
-            with VerticalScroll(id="inspector", classes="panel"):
-                yield Static(id="about", markup=False)
+            yield Inspector("Hit")
 
     def draw(self) -> None:
         """Show the answer."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
@@ -17,6 +17,7 @@ from recalld_tui.model.room import Elastic
 from recalld_tui.model.text import age, counted, day_time, line
 from recalld_tui.opening import open_document
 from recalld_tui.screens.page import Page
+from recalld_tui.widgets.panel import Inspector
 from recalld_tui.widgets.rows import Rows
 from recalld_tui.working import begin
 
@@ -42,8 +43,7 @@ class Receipts(Page):
         yield Static(id="summary", markup=False)
         with Horizontal(classes="halves"):
             yield Rows[wire.ReceiptView]("stands", "when", "cites", Elastic("question"), id="list")
-            with VerticalScroll(id="inspector", classes="panel"):
-                yield Static(id="about", markup=False)
+            yield Inspector("Answer")
 
     async def load(self) -> None:
         """Ask for the newest receipts."""
@@ -84,7 +84,7 @@ class Receipts(Page):
         if chosen is None or known is None or known.id != chosen.id:
             self.put("about", Text("no answers yet" if chosen is None else "examining", self.inks.dim))
             return
-        text = Text(f"{line(known.query)}\n", "bold")
+        text = Text.assemble((f"{line(known.query)}\n", "bold"))
         text.append(f"{line(known.agent)}, {day_time(known.at)}", self.inks.dim)
         text.append(f", as of {day_time(known.as_of)}" if known.as_of else "", self.inks.accent)
         text.append("\nno answer was given\n" if known.abstained else "\n")

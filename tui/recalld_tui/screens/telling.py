@@ -30,8 +30,7 @@ def ink_of(verdict: str, inks: Inks) -> str:
 
 def passage(hit: Passage, inks: Inks) -> RenderableType:
     """Tell a passage, how far it may be trusted, and where it is from."""
-    top = Text(heading(hit), "bold")
-    top.append(f"\n{place(hit)}\n", inks.link)
+    top = Text.assemble((heading(hit), "bold"), (f"\n{place(hit)}\n", inks.link))
     top.append(hit.verdict, f"bold {ink_of(hit.verdict, inks)}")
     said = hit.text
     if isinstance(hit, wire.Citation):
@@ -45,7 +44,7 @@ def passage(hit: Passage, inks: Inks) -> RenderableType:
 
 def answer(words: str, reply: wire.AskReply | None, inks: Inks) -> RenderableType:
     """Tell an answer in prose, whole or as far as it is written, and then how it came about and how long it took."""
-    said = Text(clean(words), "bold" if reply is not None else "")
+    said = Text(clean(words))
     if reply is None:
         return said.append("▌", inks.accent)
     steps = Table.grid(padding=(0, 2, 0, 0))

@@ -83,7 +83,7 @@ class FeedView(ScrollView, can_focus=True):
         inks = Inks.of(self.app.current_theme)
         event, here = self.events[number], number == self.cursor
         if here:
-            base += Style(bgcolor=self.app.theme_variables["panel"], bold=True)
+            base += Style(bgcolor=self.app.theme_variables["panel"])
         dim, ink = base + Style.parse(inks.dim), base + Style.parse(inks.word(event.topic.rsplit(".", 1)[-1]))
         room = max(10, min(PLACE, width - TOPIC - 12))
         segments = [
