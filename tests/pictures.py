@@ -107,7 +107,7 @@ async def ask(app: Dashboard, pilot: Pilot[None]) -> None:
 
 async def find(app: Dashboard, pilot: Pilot[None]) -> None:
     """Have a question answered."""
-    await pilot.press("slash")
+    await pilot.press("escape", "slash")
     await type_in(pilot, ASKED[0])
     await pilot.press("enter")
     await seen(pilot, lambda: recall_of(app).reply is not None and not recall_of(app).is_asking)
@@ -115,7 +115,7 @@ async def find(app: Dashboard, pilot: Pilot[None]) -> None:
 
 async def lately(app: Dashboard, pilot: Pilot[None]) -> None:
     """Choose a document that replaced another."""
-    await pilot.press("slash")
+    await pilot.press("escape", "slash")
     await type_in(pilot, "0009")
     await pilot.press("enter")
 

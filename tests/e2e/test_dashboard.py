@@ -203,6 +203,22 @@ async def test_without_a_daemon_it_waits_and_goes_on_by_itself(daemon: Daemon) -
         await seen(pilot, lambda: app.feed.kept[-1].topic == "deleted")
 
 
+async def test_the_line_says_whether_keys_are_typed_into_it(daemon: Daemon) -> None:
+    async with shown(daemon) as (app, pilot):
+        await visit(pilot, "4")
+        assert "/ to type" in text_of(app) and "f Forget" in lines_of(app)[-1]
+        await pilot.press("slash")
+        await type_in(pilot, "7?")
+        assert app.screen.query_one(Input).value == "7?" and app.page is not None and app.page.NAME == "memory"
+        assert "enter, or esc to leave" in text_of(app) and "esc Leave" in lines_of(app)[-1]
+        assert "Forget" not in lines_of(app)[-1] and "F1 Help" in lines_of(app)[-1]
+        await pilot.press("f1")
+        assert "Forget" in text_of(app) and "command palette" in text_of(app)
+        await pilot.press("f1", "escape")
+        assert "/ to type" in text_of(app) and "F1" not in lines_of(app)[-1]
+        await visit(pilot, "7")
+
+
 async def test_help_palette_themes_and_mouse(daemon: Daemon) -> None:
     async with shown(daemon) as (app, pilot):
         await pilot.press("question_mark")

@@ -65,6 +65,7 @@ class Dashboard(App[None]):
             for number, (page, name) in enumerate(zip(PAGES, NAMES, strict=True), start=1)
         ),
         Binding("question_mark", "help", "Help", key_display="?"),
+        Binding("f1", "help", "Help", key_display="F1"),
         Binding("slash", "search", "Search", key_display="/"),
         Binding("escape", "leave", "Leave input", show=False),
         Binding("r", "reload", "Reload", show=False),

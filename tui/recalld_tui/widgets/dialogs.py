@@ -54,7 +54,7 @@ class Confirm(ModalScreen[bool]):
 class Prompt(ModalScreen[str | None]):
     """Asks for a line of text; None when it was called off."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Cancel")]
 
     def __init__(self, question: str, value: str = "", hint: str = "") -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Prompt(ModalScreen[str | None]):
         """Answer."""
         self.dismiss(event.value)
 
-    def action_cancel(self) -> None:
+    def action_leave(self) -> None:
         """Answer nothing."""
         self.dismiss(None)
 
@@ -78,7 +78,7 @@ class Prompt(ModalScreen[str | None]):
 class Told(ModalScreen[None]):
     """Shows a longer text until a key is pressed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,question_mark", "dismiss", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,question_mark,f1", "dismiss", "Close")]
 
     def __init__(self, title: str, text: Text) -> None:
         super().__init__()
