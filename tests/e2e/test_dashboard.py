@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -200,6 +201,24 @@ async def test_without_a_daemon_it_waits_and_goes_on_by_itself(daemon: Daemon) -
         (memory_of(daemon) / "notes" / "late.md").write_text("# Late\n\nSaved after the restart.\n")
         await seen(pilot, lambda: app.feed.total > before and "late.md" in str(app.feed.kept[-1].data))
         (memory_of(daemon) / "notes" / "late.md").unlink()
+        await seen(pilot, lambda: app.feed.kept[-1].topic == "deleted")
+
+
+async def test_a_save_is_followed_until_a_search_finds_it(daemon: Daemon) -> None:
+    async with shown(daemon, (160, 48)) as (app, pilot):
+        await visit(pilot, "3")
+        file = memory_of(daemon) / "notes" / "beacon.md"
+        file.write_text("# Beacon\n\nThe beacon burns all night.\n")
+        try:
+            await seen(pilot, lambda: "recallable" in text_of(app))
+            told = [line.split("│")[-2].strip() for line in lines_of(app) if line.endswith("│")]
+            at = told.index("memory:notes/beacon.md")
+            way = " ".join(told[at + 1 : at + 3])
+            assert re.fullmatch(
+                r"seen and queued at \d\d:\d\d:\d\d → indexed \S+ m?s later → recallable \S+ m?s later", way
+            ), way
+        finally:
+            file.unlink()
         await seen(pilot, lambda: app.feed.kept[-1].topic == "deleted")
 
 

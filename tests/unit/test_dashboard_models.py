@@ -165,7 +165,9 @@ def test_an_event_is_told_in_a_line_and_whole() -> None:
     event = _event("indexed", repo="m", path="a\x1b[31m.md", lag_s=0.25, seq=3, outcome=None)
     assert events.place(event) == "m:a\ufffd[31m.md" and events.facts(event) == "lag_s=0.250 seq=3"
     assert ("lag_s", "0.250") in events.detail(event) and ("outcome", "None") in events.detail(event)
-    assert events.place(_event("job.done", name="lint")) == "lint"
+    done = _event("job.done", name="lint", result={"repos": {"m": {"errors": 2}}, "paths": ["a", "b"]})
+    assert events.place(done) == "lint" and events.facts(done) == "result=repos m errors 2, paths a, b"
+    assert ("name", "lint") in events.detail(done)
 
 
 def test_a_file_is_followed_from_the_disk_to_a_search() -> None:
@@ -178,10 +180,13 @@ def test_a_file_is_followed_from_the_disk_to_a_search() -> None:
     journeys.answered(7, NOW + timedelta(seconds=3))
     [journey] = journeys.newest(5)
     assert [(step.name, step.after) for step in journey.steps()] == [
-        ("seen", None),
+        ("seen and queued", None),
         ("indexed", timedelta(seconds=0.5)),
         ("recallable", timedelta(seconds=1)),
     ]
+    seen, indexed, recallable = (step.words for step in journey.steps())
+    assert seen == f"seen and queued at {text.clock_time(NOW + timedelta(seconds=1.5))}"
+    assert (indexed, recallable) == ("indexed 500 ms later", "recallable 1.0 s later")
     assert journeys.waiting == 0 and journey.lag_s == 0.5
     for number in range(100):
         journeys.add(_event("deleted", path=str(number), repo="m"))

@@ -71,7 +71,18 @@ class Inks:
 
     def word(self, word: str) -> str:
         """Return the style of a word that daemons use for how something is."""
-        if word in ("ok", "ready", "done", "watching", "polling", "serving", "stands", "indexed", "accepted"):
+        if word in (
+            "ok",
+            "ready",
+            "done",
+            "watching",
+            "polling",
+            "serving",
+            "stands",
+            "indexed",
+            "recallable",
+            "accepted",
+        ):
             return self.good
         if word in ("failed", "error", "lost", "timed_out", "offline", "deleted", "changed", "quarantined"):
             return self.bad

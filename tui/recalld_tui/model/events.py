@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from recalld.bus import wire
-from recalld_tui.model.text import clean, cut, line
+from recalld_tui.model.text import clean, clock_time, cut, line, milliseconds
 
 KEPT = 5_000
 """Events that can be scrolled back to."""
 FILES_KEPT = 50
 ENDS = ("indexed", "deleted", "failed", "skipped", "quarantined")
 """Topics with which a file's way ends."""
+SEEN = "seen and queued"
+"""Both in one moment: what the watcher sees it puts into the queue."""
 
 
 @dataclass(slots=True)
@@ -59,8 +61,9 @@ def place(event: wire.Event) -> str:
 
 def facts(event: wire.Event, width: int = 200) -> str:
     """Return the other facts in one line."""
-    rest = (f"{key}={_fact(value)}" for key, value in event.data.items() if key not in ("repo", "path"))
-    return cut(" ".join(fact for fact in rest if not fact.endswith("=None")), width)
+    told = ("repo", "path") if "path" in event.data or "repo" in event.data else ("name",)
+    rest = ((key, value) for key, value in event.data.items() if key not in told and value is not None)
+    return cut(" ".join(f"{key}={_fact(value)}" for key, value in rest), width)
 
 
 def detail(event: wire.Event) -> list[tuple[str, str]]:
@@ -71,6 +74,10 @@ def detail(event: wire.Event) -> list[tuple[str, str]]:
 
 
 def _fact(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_fact(each)}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_fact, value))
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
@@ -82,10 +89,17 @@ class Step:
     at: datetime
     after: timedelta | None
 
+    @property
+    def words(self) -> str:
+        """Return the first step with its time of day, each other one with how much later it was."""
+        if self.after is None:
+            return f"{self.name} at {clock_time(self.at)}"
+        return f"{self.name} {milliseconds(self.after.total_seconds() * 1_000)} later"
+
 
 @dataclass(slots=True)
 class Journey:
-    """A file's newest way: ``seen`` on disk, ``queued``, ``indexed``, and ``recallable`` by a search that looked."""
+    """A file's newest way: ``seen`` on disk and queued at once, ended as indexed or otherwise, found by a search."""
 
     repo: str
     path: str
@@ -97,7 +111,7 @@ class Journey:
 
     def steps(self) -> list[Step]:
         """Return the steps that are known."""
-        named = [("seen", self.seen), (self.outcome, self.ended), ("recallable", self.recallable)]
+        named = [(SEEN, self.seen), (self.outcome, self.ended), ("recallable", self.recallable)]
         result: list[Step] = []
         for name, at in named:
             if at is not None:

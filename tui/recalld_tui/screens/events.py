@@ -14,14 +14,15 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from recalld.bus import wire
-from recalld_tui.model.events import detail
-from recalld_tui.model.text import clock_time, counted, cut_path, line, milliseconds
+from recalld_tui.model.events import SEEN, Journey, detail
+from recalld_tui.model.text import counted, cut_path, line
 from recalld_tui.screens.page import Page
 from recalld_tui.widgets.feed import FeedView
 from recalld_tui.widgets.line import Line
 from recalld_tui.widgets.panel import Inspector
 
 SHOWN_WAYS = 6
+ARROW = " → "
 LOOK_S = 10.0
 """How long a search waits for a file that was just saved."""
 
@@ -96,14 +97,23 @@ class Events(Page):
         text, width = Text(), max(20, self.query_one("#ways").content_size.width)
         for way in self.dashboard.journeys.newest(SHOWN_WAYS):
             text.append(f"{cut_path(f'{way.repo}:{way.path}', width)}\n", self.inks.link)
-            for step in way.steps():
-                after = "" if step.after is None else f" +{milliseconds(step.after.total_seconds() * 1_000)}"
-                known = step.name == "seen"
-                text.append(f"  {'seen, queued' if known else step.name}", self.inks.word(step.name) if known else "")
-                text.append(f" {clock_time(step.at)}" if step.after is None else after, self.inks.dim)
-            text.append("\n")
+            text.append_text(self._steps(way, width))
         text.rstrip()
         self.put("ways", text if text.plain else Text("no file was saved yet", self.inks.dim))
+
+    def _steps(self, way: Journey, width: int) -> Text:
+        """Tell the steps of a way, as many in a line as fit into it."""
+        text, used = Text(), 0
+        for number, step in enumerate(way.steps()):
+            lead = ARROW if number else " " * len(ARROW)
+            length = len(lead) + len(step.words)
+            if number and used + length > width:
+                text.append("\n")
+                used = 0
+            used += length
+            text.append(lead, self.inks.dim).append(step.name, "" if step.name == SEEN else self.inks.word(step.name))
+            text.append(step.words.removeprefix(step.name), self.inks.dim)
+        return text.append("\n")
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter while typing."""
