@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from recalld.cli import output
+from recalld.cli import INTERRUPTED, output
 from recalld.errors import RecalldError
 
 if TYPE_CHECKING:
     from recalld.bus.client import RecallClient
 
 T = TypeVar("T")
-INTERRUPTED = 130
-"""The exit status of a program that Ctrl-C ended: 128 + SIGINT."""
 _PANEL = "Options of every command"
 
 

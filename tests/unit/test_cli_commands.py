@@ -140,3 +140,24 @@ def test_a_client_starts_without_the_daemons_heavy_parts() -> None:
     at_first, connecting = (set(line.split()) for line in result.stdout.splitlines())
     assert not at_first & {"anyio", "asyncio", "pydantic", "nats", "rich", "numpy"}
     assert not connecting & {"numpy", "asyncpg", "fastembed", "onnxruntime", "openvino", "tree_sitter"}
+
+
+INTERRUPTED_AT_ITS_IMPORT = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path, target=None):
+        if name == f"recalld.cli.{sys.argv[1]}":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+from recalld import cli
+getattr(cli, sys.argv[2])()
+"""
+
+
+@pytest.mark.parametrize("names", [("client_app", "recall"), ("daemon_app", "recalld")])
+def test_ctrl_c_while_a_program_starts_ends_it_without_a_traceback(names: tuple[str, str]) -> None:
+    command = [sys.executable, "-c", INTERRUPTED_AT_ITS_IMPORT, *names]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "")
