@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -192,18 +192,18 @@ def _outcome(run: wire.JobRunView) -> str:
         percent = f"{run.share:.0%} " if run.share is not None else ""
         told = f" (to be cancelled by {run.cancelled_by})" if run.cancelled_by else ""
         return f"{percent}{run.words}{told}"
-    return _cut(run.error or ", ".join(f"{key} {_fact(value)}" for key, value in run.result.items()))
+    return _cut(_told(run))
 
 
 def _words(run: wire.JobRunView) -> str:
-    told = run.error or ", ".join(f"{key} {_fact(value)}" for key, value in run.result.items())
+    told = _told(run)
     return f"{run.state.replace('_', ' ')}{f' on {run.node}' if run.node else ''}{f': {told}' if told else ''}"
 
 
-def _fact(value: Any) -> str:
-    if isinstance(value, dict):
-        return "(" + ", ".join(f"{key} {_fact(inner)}" for key, inner in value.items()) + ")"
-    return str(value)
+def _told(run: wire.JobRunView) -> str:
+    from recalld.bus.job_words import in_words
+
+    return run.error or (in_words(run.result) if run.state == "done" else "")
 
 
 def _cut(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -105,13 +104,15 @@ async def maintain(cli: Invocation, repo: OfRepo = None) -> int:
 
     Exit status 1 where a step failed. The schedule does the same by itself: `recall jobs list`.
     """
+    from recalld.bus.job_words import in_words
+
     async with cli.client() as client:
         reply = await client.maintain(repo=repo)
     if cli.as_json:
         output.reply_json(reply)
     else:
         for step in reply.steps:
-            words = f"failed: {step.error}" if step.error else _summary(step)
+            words = f"failed: {step.error}" if step.error else in_words(step.result)
             output.say(f"{step.name:12} {step.took_ms:7.0f} ms  {words}")
     return 1 if any(step.error for step in reply.steps) else 0
 
@@ -163,13 +164,6 @@ def _show_group(group: wire.GroupView) -> None:
         for line in group.diff.splitlines():
             output.say(f"  {line}")
         output.say(f"  `recall consolidate --accept {group.id}` merges them into {group.into}")
-
-
-def _summary(step: wire.StepView) -> str:
-    """Say in one line what came of a step."""
-    facts = {key: value for key, value in step.result.items() if isinstance(value, int | float | str | bool)}
-    counts = {key: len(value) for key, value in step.result.items() if isinstance(value, list)}
-    return ", ".join(f"{key} {json.dumps(value)}" for key, value in {**facts, **counts}.items()) or "done"
 
 
 def _list(paths: tuple[str, ...]) -> None:

@@ -11,6 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from recalld.bus import wire
+from recalld.bus.job_words import in_words
 from recalld.bus.wire.jobs import ENDED
 from recalld_tui.model.room import Elastic
 from recalld_tui.model.text import age, ahead, bar, counted, cut, line, milliseconds
@@ -122,4 +123,4 @@ def outcome(run: wire.JobRunView) -> str:
     """Return in a line how a run went."""
     if run.state == "running":
         return cut(run.words, 60)
-    return cut(run.error or ", ".join(f"{key} {value}" for key, value in run.result.items()), 80)
+    return cut(run.error or (in_words(run.result) if run.state == "done" else ""), 80)
