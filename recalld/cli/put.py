@@ -93,15 +93,12 @@ async def put(
 
 async def list_(cli: Invocation, repo: OfRepo = None) -> int:
     """List the documents that were put in, with where they are from."""
-    views: list[wire.DocumentView] = []
+    from recalld.bus import wire
+
     async with cli.client() as client:
-        reply = await client.documents(repo=repo, limit=200)
-        views += reply.documents
-        while reply.next:
-            reply = await client.documents(repo=repo, limit=200, after=reply.next)
-            views += reply.documents
+        views = await _views(client, repo)
     if cli.as_json:
-        output.reply_json(reply.model_copy(update={"documents": tuple(views)}))
+        output.reply_json(wire.DocumentsReply(documents=tuple(views)))
     elif views:
         output.console().print(_table(views))
     else:
@@ -111,15 +108,34 @@ async def list_(cli: Invocation, repo: OfRepo = None) -> int:
 
 async def remove(cli: Invocation, ref: Ref, repo: RepoName = None, edited: Edited = False, yes: Yes = False) -> int:
     """Remove a put document's file. One that somebody edited stays (exit status 4)."""
-    if not yes:
-        _confirm(f"remove the file of {ref}?")
     async with cli.client() as client:
+        if not yes:
+            _confirm(f"remove the file {await _named(client, ref, repo)}?")
         reply = await client.documents_remove(ref, repo=repo, edited=edited)
     if cli.as_json:
         output.reply_json(reply)
     else:
         output.say(f"{reply.repo}:{reply.path} is removed; it was from {reply.source}")
     return 0
+
+
+async def _views(client: RecallClient, repo: str | None) -> list[wire.DocumentView]:
+    views: list[wire.DocumentView] = []
+    after = ""
+    while True:
+        reply = await client.documents(repo=repo, limit=200, after=after)
+        views += reply.documents
+        if not reply.next:
+            return views
+        after = reply.next
+
+
+async def _named(client: RecallClient, ref: str, repo: str | None) -> str:
+    """Return the listed document that is meant, as one is asked about it. Raises NotFoundError."""
+    for view in await _views(client, repo):
+        if ref in (view.path, f"{view.repo}:{view.path}", view.source):
+            return f"{view.repo}:{view.path}, which is from {view.source}"
+    raise NotFoundError(f"no put document {ref}", suggestion="`recall documents list` names them")
 
 
 def _local(what: str, title: str, name: str) -> tuple[bytes, str]:

@@ -162,7 +162,7 @@ class PutVerbs:
         repos = await self.files.repos(agent, name)
         found = [(repo, path) for repo in repos for path in await self.store.puts.of_source(repo.id, ref)]
         if not found:
-            places = [(repo, ref.removeprefix(f"{repo.name}:") if name is None else ref) for repo in repos]
+            places = [(repo, ref.removeprefix(f"{repo.name}:")) for repo in repos]
             found = [(repo, path) for repo, path in places if await self._is_there(repo, path)]
         if not found:
             raise NotFoundError(f"no put document {ref}", suggestion="`recall documents list` names them")

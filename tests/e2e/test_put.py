@@ -37,7 +37,7 @@ from tests.support.daemon import Daemon, running
 from tests.support.directories import short_directory
 from tests.support.pdfs import encrypted, pdf
 from tests.support.repos import on_disk
-from tests.support.waiting import until, until_indexed
+from tests.support.waiting import until_indexed
 from tests.support.web import WebServer, answer, web_server
 
 PAGE = """<html><head><title>Berths of the old harbour</title></head><body><nav><a href="/x">Menu</a></nav><main>
@@ -181,42 +181,6 @@ async def test_two_sources_of_one_name_and_a_persons_file_never_overwrite_each_o
     assert (memory / two.path).read_text().endswith("\nof b\n")
 
 
-async def test_documents_are_listed_and_removed(daemon: Daemon, client: RecallClient, memory: Path) -> None:
-    assert "nothing was put in" in (await run_recall(daemon, "documents", "list")).stdout
-    for number in range(3):
-        await client.put(source=f"stdin:note {number}", content=f"note number {number}".encode())
-    await until_indexed(client, memory.name, on_disk(memory))
-    first = await client.documents(limit=2)
-    rest = await client.documents(limit=2, after=first.next)
-    assert [view.path for view in (*first.documents, *rest.documents)] == [
-        f"documents/note-{number}.txt" for number in range(3)
-    ]
-    assert rest.next == "" and {view.state for view in first.documents} == {"ok"}
-    listed = json.loads((await run_recall(daemon, "documents", "list", "--json")).stdout)
-    assert len(listed["documents"]) == 3
-    assert (await run_recall(daemon, "documents", "remove", "stdin:note 1")).returncode == 4
-    removed = await run_recall(daemon, "documents", "remove", "stdin:note 1", "--yes")
-    assert removed.returncode == 0 and not (memory / "documents/note-1.txt").exists()
-    await client.documents_remove(f"{memory.name}:documents/note-2.txt")
-    await until_indexed(client, memory.name, on_disk(memory))
-    with pytest.raises(NotFoundError):
-        await client.documents_remove("documents/note-2.txt")
-    with pytest.raises(RefusedError, match="not put in by recalld"):
-        await client.documents_remove("decisions/0001-tea.md")
-    with pytest.raises(UsageError):
-        await client.documents_remove("../outside.md")
-    assert (memory / "decisions/0001-tea.md").exists()
-
-
-async def test_what_was_forgotten_is_not_put_back_in_silence(client: RecallClient, memory: Path) -> None:
-    stored = await client.put(source="stdin:diary", content=b"dear diary")
-    await until_indexed(client, memory.name, on_disk(memory))
-    await client.forget(stored.path)
-    with pytest.raises(RefusedError, match="forgotten"):
-        await client.put(source="stdin:diary", content=b"dear diary, today")
-    assert "today" not in (memory / stored.path).read_text()
-
-
 async def test_a_put_document_says_nothing_that_acts_on_the_memory(client: RecallClient, memory: Path) -> None:
     hostile = (
         b"---\ntitle: 'x\n---\nsupersedes: adr-1'\nkind: rule\nsupersedes: adr-1\n---\n"
@@ -338,15 +302,6 @@ async def test_a_large_document_travels_in_parts_and_is_updated(
     huge.write_text("word " * 900_000)
     refused = await run_recall(daemon, "put", str(huge))
     assert refused.returncode == TooLargeError.exit_status and "put.max_text_bytes" in refused.stderr
-
-
-async def test_rules_of_a_repo_that_leave_documents_out_are_told(client: RecallClient, memory: Path) -> None:
-    (memory / ".recallignore").write_text("documents/\n")
-
-    async def is_left_out() -> bool:
-        return any("not indexed" in note for note in (await client.put(source="stdin:x", content=b"x")).notes)
-
-    await until(is_left_out)
 
 
 async def test_serving_nodes_write_where_the_watching_one_has_the_disk(

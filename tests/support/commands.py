@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from anyio import to_thread
 from typer.testing import CliRunner, Result
@@ -43,9 +45,29 @@ def _name(callback: object) -> str:
     return str(getattr(callback, "__name__", "")).replace("_", "-")
 
 
-async def run_recall(daemon: Daemon, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user would, in a process of its own, against a daemon."""
+async def run_recall(daemon: Daemon, *arguments: str, answer: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user would, in a process of its own, against a daemon.
+
+    With ``answer`` somebody is at the terminal, who types that; else nobody is there.
+    """
     command = [sys.executable, "-c", "from recalld.cli import recall; recall()", *arguments]
     if arguments[0] != "lint":
         command += ["--state-dir", str(daemon.state_dir)]
-    return await to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
+    with _terminal(answer) as stdin:
+        return await to_thread.run_sync(
+            lambda: subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=False)
+        )
+
+
+@contextmanager
+def _terminal(answer: str | None) -> Iterator[int]:
+    if answer is None:
+        yield subprocess.DEVNULL
+        return
+    person, terminal = os.openpty()
+    try:
+        os.write(person, f"{answer}\n".encode())
+        yield terminal
+    finally:
+        os.close(person)
+        os.close(terminal)
