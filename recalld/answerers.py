@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 import anyio
 
@@ -38,16 +38,14 @@ class Budgeted:
         return self.answerer.count_tokens(texts)
 
     async def complete(self, prompt: Prompt, say: Say | None = None) -> Completion:
-        """Have it write. Raises BusyError where nothing is left of the day's budget, and as the answerer does.
+        """Have it write. Raises BusyError where too little is left of the day's budget, and as the answerer does.
 
-        What broke off after its first word is paid for, too, and counted by what was seen of it.
+        What it may take at most is set aside before, so that many at once stay within the budget, too. What broke off
+        after its first word is paid for, and counted by what was seen of it.
         """
         day = self.clock().date()
-        if self.tokens_per_day and await self.spending.of(day, self.name) >= self.tokens_per_day:
-            raise BusyError(
-                f"the {self.tokens_per_day} tokens of today are spent", suggestion="raise ask.tokens_per_day, or wait"
-            )
-        said: list[str] = []
+        aside = await self._set_aside(day, prompt)
+        taken, said = 0, list[str]()
 
         async def heard(words: str) -> None:
             said.append(words)
@@ -56,16 +54,32 @@ class Budgeted:
 
         try:
             made = await self.answerer.complete(prompt, heard)
+            taken = made.tokens
         except BaseException:
-            if said:
-                with anyio.CancelScope(shield=True):
-                    await self.spending.add(day, self.name, self._estimate(prompt, "".join(said)))
+            taken = self._counted(prompt.system, prompt.user, "".join(said)) if said else 0
             raise
-        await self.spending.add(day, self.name, made.tokens)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.spending.add(day, self.name, taken - aside)
         return made
 
-    def _estimate(self, prompt: Prompt, said: str) -> int:
-        return sum(self.count_tokens([prompt.system, prompt.user, said]))
+    async def _set_aside(self, day: date, prompt: Prompt) -> int:
+        """Take what a prompt may cost from a day's budget; return the tokens, 0 where there is no budget.
+
+        It stays taken where this process is killed before it knows better.
+        """
+        if not self.tokens_per_day:
+            return 0
+        most = self._counted(prompt.system, prompt.user) + prompt.most
+        if not await self.spending.reserve(day, self.name, most, self.tokens_per_day):
+            raise BusyError(
+                f"of today's {self.tokens_per_day:,} tokens fewer than {most:,} are left",
+                suggestion="raise ask.tokens_per_day, or wait for tomorrow (UTC)",
+            )
+        return most
+
+    def _counted(self, *texts: str) -> int:
+        return sum(self.count_tokens(texts))
 
     async def aclose(self) -> None:
         """Release the answerer."""

@@ -21,8 +21,21 @@ class Spending:
             )
         return int(found or 0)
 
+    async def reserve(self, day: date, answerer: str, tokens: int, most: int) -> bool:
+        """Count tokens that may be taken, unless a day would then have more than ``most``; tell whether they count."""
+        async with self._database.session() as connection:
+            found = await connection.fetchval(
+                """
+                INSERT INTO answerer_spending AS s (day, answerer, tokens) SELECT $1, $2, $3::bigint WHERE $3::bigint <= $4
+                ON CONFLICT (day, answerer) DO UPDATE SET tokens = s.tokens + excluded.tokens
+                WHERE s.tokens + excluded.tokens <= $4 RETURNING tokens
+                """,
+                day, answerer, tokens, most,
+            )  # fmt: skip
+        return found is not None
+
     async def add(self, day: date, answerer: str, tokens: int) -> None:
-        """Count tokens."""
+        """Count tokens; fewer than none are given back."""
         async with self._database.session() as connection:
             await connection.execute(
                 """
