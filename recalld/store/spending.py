@@ -26,7 +26,8 @@ class Spending:
         async with self._database.session() as connection:
             found = await connection.fetchval(
                 """
-                INSERT INTO answerer_spending AS s (day, answerer, tokens) SELECT $1, $2, $3::bigint WHERE $3::bigint <= $4
+                INSERT INTO answerer_spending AS s (day, answerer, tokens)
+                SELECT $1, $2, $3::bigint WHERE $3::bigint <= $4
                 ON CONFLICT (day, answerer) DO UPDATE SET tokens = s.tokens + excluded.tokens
                 WHERE s.tokens + excluded.tokens <= $4 RETURNING tokens
                 """,
