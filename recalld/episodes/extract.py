@@ -15,7 +15,7 @@ from recalld.agreement import stems
 from recalld.episodes.evidence import Evidence, Passage, turned_down
 from recalld.episodes.form import Form, Scope
 from recalld.episodes.gate import Asked
-from recalld.episodes.sentences import bare, sentences
+from recalld.episodes.sentences import bare, statements
 from recalld.episodes.synonyms import LIGHT
 from recalld.model import Vector
 from recalld.trust.verdict import Verdict
@@ -87,7 +87,7 @@ def _candidates(question: str, passages: Sequence[Passage]) -> list[Quote]:
     found = [
         (passage.number, rank, bare(sentence))
         for rank, passage in enumerate(passages)
-        for sentence in sentences(passage.text)
+        for sentence in statements(passage.text)
         if not sentence.startswith("#") and len(bare(sentence).split()) >= _SHORTEST
     ]
     about = {passage.number: stems(_about(passage)) for passage in passages}

@@ -8,6 +8,12 @@ _END = re.compile(r"(?<=[.!?])([\"'”’)\]*_`]*)\s+(?=[\"'“‘(\[*_`]*[A-Z0-
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|cf|vs|No|Nr|Fig|Dr|Mr|Mrs|Ms|St|approx)\.|\b[A-Z]\.)$")
 _LABEL = re.compile(r"(\*\*|__)[^*_]{1,60}\1[.:]?")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_TURNS = re.compile(
+    r"(?i)[\"'“‘(\[*_`]*(?:however|but|yet|except|exceptions?|unless|instead|nevertheless|nonetheless|otherwise|although|"
+    r"though|conversely|that said|on the other hand|in contrast|since then|(?:this|that|it)(?: is|'s|’s)? no longer|"
+    r"no longer|not any ?more|still(?=,)|only)\b"
+)
+"""How a sentence begins that takes back some of the one before."""
 _RULE = re.compile(r"^\s*(?:[-=*_]{3,}|```.*|~~~.*|\|?[\s:|-]+\|?)\s*$")
 
 
@@ -19,14 +25,26 @@ def sentences(text: str) -> list[str]:
     return found
 
 
+def statements(text: str) -> list[str]:
+    """Return the sentences, each with those after it that take some of it back: "but", "unless", "no longer"."""
+    found: list[str] = []
+    for block in _blocks(text):
+        for number, sentence in enumerate(_split(block)):
+            if number and _TURNS.match(sentence):
+                found[-1] += f" {sentence}"
+            else:
+                found.append(sentence)
+    return found
+
+
 def pieces(text: str) -> list[str]:
-    """Return a passage cut after each of its sentences, as it stands: put together again it is the passage, up to its
-    last sentence."""
+    """Return a passage cut after each of its statements, as it stands: put together again it is the passage, up to its
+    last one."""
     places = [place for place, character in enumerate(text) if character.isalnum()]
     letters = "".join(text[place] for place in places)
     found: list[str] = []
     at = seen = 0
-    for sentence in sentences(text):
+    for sentence in statements(text):
         own = "".join(filter(str.isalnum, sentence))
         begins = letters.find(own, seen)
         if not own or begins < 0:

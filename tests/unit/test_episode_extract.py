@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from recalld.embed.hashing import HashingEmbedder
 from recalld.episodes.citing import check
@@ -80,3 +81,19 @@ async def test_the_last_of_several_questions_is_answered() -> None:
     both = judged(1, "A terminal may make 120 requests a minute. A partner may make 600 requests a minute.")
     answer = await quoted("How many requests a minute may a terminal make? And a partner?", both)
     assert answer.startswith("“A partner may make 600 requests a minute.” [1]")
+
+
+@pytest.mark.parametrize(
+    "turn",
+    ["However, partners may send nine hundred.", "But not at night.", "Unless they are over their quota.",
+     "**Except** on Sundays.", "This is no longer so since June.", "Still, ask first.", "It's no longer enforced."],
+)  # fmt: skip
+async def test_what_takes_a_sentence_back_is_quoted_with_it(turn: str) -> None:
+    hit = judged(1, f"Tides are high. Each client may send ninety requests. {turn} Gulls nest in May.")
+    answer = await quoted("How many requests may a client send?", hit)
+    assert answer == f"“Each client may send ninety requests. {turn}” [1]"
+
+
+async def test_what_stands_in_another_paragraph_takes_nothing_back() -> None:
+    hit = judged(1, "Each client may send ninety requests.\n\nButter is in the fridge.\n\nHowever, gulls nest in May.")
+    assert await quoted("How many requests may a client send?", hit) == "“Each client may send ninety requests.” [1]"

@@ -70,6 +70,13 @@ def test_pieces_are_the_passage_as_it_stands(text: str) -> None:
     assert not any(piece.rstrip()[-1:].isspace() for piece in pieces(text))
 
 
+def test_a_cut_never_parts_a_sentence_from_what_takes_it_back() -> None:
+    text = "Ask first. Ninety are allowed.\nHowever, not at night. Unless it burns. Gulls nest."
+    assert pieces(text) == [
+        "Ask first.", " Ninety are allowed.\nHowever, not at night. Unless it burns.", " Gulls nest.",
+    ]  # fmt: skip
+
+
 def test_a_label_stays_with_what_it_names_and_marks_stay_where_they_are() -> None:
     assert sentences("**Why we said no.** There is one team. It has five people.") == [
         "**Why we said no.** There is one team.",
