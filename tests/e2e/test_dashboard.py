@@ -149,8 +149,10 @@ async def test_rows_are_cut_to_the_room_there_is_and_shared_anew_when_it_changes
         assert any("notes/broken.md:3" in line and line.endswith("…") for line in lines_of(app))
         await pilot.resize_terminal(240, 48)
         await seen(pilot, lambda: any("notes/broken.md:3" in line and "…" not in line for line in lines_of(app)))
+        await seen(pilot, lambda: "4 Memory  5 Lint  6 Lessons" in lines_of(app)[1])
         await pilot.resize_terminal(40, 24)
         await seen(pilot, lambda: any(line.startswith(" error") and line.endswith("…") for line in lines_of(app)))
+        assert "4 5Lint 6" in lines_of(app)[1]
 
 
 @pytest.mark.parametrize("size", [(60, 20), *SIZES], ids=str)

@@ -94,6 +94,12 @@ class Still(RecallClient):
     async def _ask(self, verb: str, request: wire.Request, reply: Any, *rest: Any, **named: Any) -> Any:
         return _still(await super()._ask(verb, request, reply, *rest, **named))
 
+    @asynccontextmanager
+    async def asking(self, *given: Any, **named: Any) -> AsyncIterator[AsyncIterator[Any]]:
+        """Ask in parts, each of them still."""
+        async with super().asking(*given, **named) as parts:
+            yield (_still(part) async for part in parts)
+
     async def services(self) -> tuple[wire.ServiceView, ...]:
         """Ask, and still; only of searches, for the number of verbs grows."""
         told = await super().services()

@@ -115,6 +115,11 @@ def _version(hit: Passage) -> str:
     return f"sha256 {hit.provenance.content_hash[:16]}, commit {hit.provenance.commit or 'none'}"
 
 
+def confidence(reply: wire.AskReply) -> str:
+    """Return how sure the memory is of what an answer relies on, in words."""
+    return "not known: not calibrated" if reply.confidence is None else f"{reply.confidence:.0%}"
+
+
 def standing(reply: wire.AskReply) -> list[tuple[str, str]]:
     """Return how an answer came about, as names and words."""
     by = f"{reply.answerer}, quoted" if reply.quoted else reply.answerer
@@ -122,6 +127,7 @@ def standing(reply: wire.AskReply) -> list[tuple[str, str]]:
     fits = f"{reply.memory_confidence:.0%} sure that it fits" if reply.memory_confidence is not None else ""
     rows = (
         ("source", SOURCES[reply.source]),
+        ("sure", "" if reply.abstained else confidence(reply)),
         ("by", "" if reply.abstained else by),
         ("taken as", reply.standalone if reply.standalone != reply.query else ""),
         ("why", reply.reason),

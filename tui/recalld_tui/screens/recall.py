@@ -44,7 +44,7 @@ class Recall(Page):
     FIRST = "question"
     EVERY_S: ClassVar[float] = 3600.0
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "way", "Ask"),
+        Binding("m", "way", "Mode"),
         Binding("t", "trace", "Trace"),
         Binding("o", "open", "Open"),
         Binding("e", "edit", "Editor"),
@@ -121,6 +121,8 @@ class Recall(Page):
         shown: list[RenderableType] = []
         if self.way == "ask" and not self._tracing:
             shown.append(telling.answer(answered.words, reply if isinstance(reply, wire.AskReply) else None, self.inks))
+        if isinstance(hit, wire.Citation) and not self._tracing:
+            shown.append(Text(f"\nCitation {hit.number}", self.inks.accent))
         if reply is not None and hit is not None:
             shown.append(telling.trace(hit, reply, self.inks) if self._tracing else telling.passage(hit, self.inks))
         elif reply is not None and (self._tracing or self.way == "search"):

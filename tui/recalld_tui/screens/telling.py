@@ -22,6 +22,8 @@ from recalld_tui.model.recall import (
 )
 from recalld_tui.model.text import clean, line, milliseconds
 
+CITED = r"\[\d+\]"
+
 
 def ink_of(verdict: str, inks: Inks) -> str:
     """Return the style of a verdict."""
@@ -45,8 +47,12 @@ def passage(hit: Passage, inks: Inks) -> RenderableType:
 def answer(words: str, reply: wire.AskReply | None, inks: Inks) -> RenderableType:
     """Tell an answer in prose, whole or as far as it is written, and then how it came about and how long it took."""
     said = Text(clean(words))
+    said.highlight_regex(CITED, inks.link)
     if reply is None:
         return said.append("▌", inks.accent)
+    facts = _facts(standing(reply), inks)
+    for number, each in enumerate(reply.citations):
+        facts.add_row(Text("" if number else "cites", inks.dim), Text(f"[{each.number}] {place(each)}", inks.link))
     steps = Table.grid(padding=(0, 2, 0, 0))
     steps.add_column()
     steps.add_column(justify="right")
@@ -55,7 +61,7 @@ def answer(words: str, reply: wire.AskReply | None, inks: Inks) -> RenderableTyp
             Text(line(step.step)), Text(milliseconds(step.took_ms), inks.accent), Text(line(step.note), inks.dim)
         )
     top = Text("I don't know", f"bold {inks.warn}") if reply.abstained else said
-    return Group(top, Text(""), _facts(standing(reply), inks), Text("\nPath", inks.accent), steps, Text(""))
+    return Group(top, Text(""), facts, Text("\nPath", inks.accent), steps)
 
 
 def trace(hit: Passage, reply: Found, inks: Inks) -> RenderableType:

@@ -18,6 +18,8 @@ NAMES = ("Overview", "Recall", "Events", "Memory", "Lint", "Lessons", "Jobs", "R
 
 ROOMY = 96
 """Columns from which on the pages have room around their names."""
+NAMED = 74
+"""Columns from which on all pages have names; below, only the one that is looked at."""
 
 
 class Go(Message):
@@ -33,11 +35,12 @@ class Tab(Static):
 
     def __init__(self, number: int, *, here: bool) -> None:
         super().__init__(markup=False, id=f"tab-{PAGES[number - 1]}", classes="-here" if here else "")
-        self._number, self._page = number, PAGES[number - 1]
+        self._number, self._page, self._here = number, PAGES[number - 1], here
 
-    def show(self, *, narrow: bool) -> None:
-        """Show number and name, closer together where there is little room."""
-        self.update(f"{self._number}{'' if narrow else ' '}{NAMES[self._number - 1]}")
+    def show(self, width: int) -> None:
+        """Show number and name, closer together where the screen is narrow, or the number alone."""
+        name = NAMES[self._number - 1] if self._here or width >= NAMED else ""
+        self.update(f"{self._number}{' ' if name and width >= ROOMY else ''}{name}")
 
     def on_click(self, event: Click) -> None:
         """Go there."""
@@ -60,9 +63,12 @@ class Bar(Widget):
                 yield Tab(number, here=page == self._page)
 
     def on_resize(self, event: Resize) -> None:
-        """Fit the pages into the width."""
+        """Fit the pages into the width, once that is laid out: names that change meanwhile keep their old room."""
+        self.call_after_refresh(self._fit, event.size.width)
+
+    def _fit(self, width: int) -> None:
         for tab in self.query(Tab):
-            tab.show(narrow=event.size.width < ROOMY)
+            tab.show(width)
 
     def show(self, diagnosis: Diagnosis, inks: Inks) -> None:
         """Say how it stands, and why, as far as a line goes."""
