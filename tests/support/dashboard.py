@@ -141,6 +141,13 @@ def _walk(value: Any, key: str = "") -> Any:
 
 def link_to(daemon: Daemon, kind: type[RecallClient] = RecallClient, agent: str = "dashboard") -> Link:
     """Return the dashboard's way to a daemon, wherever it is by then."""
+    return Link(finder(daemon, kind, agent))
+
+
+def finder(
+    daemon: Daemon, kind: type[RecallClient] = RecallClient, agent: str = "dashboard"
+) -> Callable[[], RecallClient]:
+    """Return what finds a daemon, wherever it is by then."""
 
     def find() -> RecallClient:
         found = read_client_credentials(daemon.state_dir)
@@ -148,7 +155,7 @@ def link_to(daemon: Daemon, kind: type[RecallClient] = RecallClient, agent: str 
             raise UnreachableError("no daemon is running", suggestion="start one with `recalld run`")
         return kind(found.url, user=found.user, password=found.password, agent=agent)
 
-    return Link(find)
+    return find
 
 
 @asynccontextmanager

@@ -12,7 +12,6 @@ import anyio
 from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.timer import Timer
 
 from recalld.bus import wire
 from recalld.bus.client import RecallClient
@@ -86,7 +85,6 @@ class Dashboard(App[None]):
         self.link, self.settings, self.clock, self.monotonic = link, settings, clock, monotonic
         self.status, self.feed, self.journeys = Status(), Feed(), Journeys()
         self._new: list[wire.Event] = []
-        self._taking_up: Timer | None = None
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.theme = DARK.name
@@ -111,13 +109,11 @@ class Dashboard(App[None]):
         await self.switch_mode("overview")
         begin(self, self._pulse, "pulse")
         begin(self, self._follow, "follow")
-        self._taking_up = self.set_interval(FLUSH_S, self._take_up)
+        self.set_interval(FLUSH_S, self._take_up)
 
     async def _shutdown(self) -> None:
         """End what is done beside the screen before the screens go: it would show its results on what is half gone."""
         self.workers.cancel_all()
-        if self._taking_up is not None:
-            self._taking_up.stop()
         await super()._shutdown()
 
     async def on_unmount(self) -> None:
