@@ -45,6 +45,8 @@ BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (140, "-wide")]
 """Columns from which on a screen has a class."""
 FLUSH_S = 0.25
 """How often the screen takes up events, however many come."""
+POURING = 100
+"""Events at a time after which it takes twice as long until the next: nobody reads so fast."""
 
 
 def utc_now() -> datetime:
@@ -85,6 +87,7 @@ class Dashboard(App[None]):
         self.link, self.settings, self.clock, self.monotonic = link, settings, clock, monotonic
         self.status, self.feed, self.journeys = Status(), Feed(), Journeys()
         self._new: list[wire.Event] = []
+        self._pouring = False
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.theme = DARK.name
@@ -155,14 +158,16 @@ class Dashboard(App[None]):
 
     def _take_up(self) -> None:
         """Take up what came since the last time."""
-        if not self._new:
+        if self._pouring or not self._new:
+            self._pouring = False
             return
         new, self._new = self._new, []
-        now = self.monotonic()
+        self._pouring = len(new) > POURING
+        now, moment = self.monotonic(), self.clock()
         for event in new:
             self.feed.add(event)
             self.journeys.add(event)
-            self.status.happened(event, now - max(0.0, (self.clock() - event.at).total_seconds()))
+            self.status.happened(event, now - max(0.0, (moment - event.at).total_seconds()))
         if self.page is not None:
             self.page.happened(new)
 

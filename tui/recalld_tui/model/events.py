@@ -29,6 +29,8 @@ class Feed:
     total: int = 0
     passed: int = 0
     """Events that passed the filter since it was set, also those that are not kept any more."""
+    version: int = 0
+    """Goes up whenever something else is shown."""
 
     def add(self, event: wire.Event) -> None:
         """Take an event."""
@@ -36,6 +38,7 @@ class Feed:
         self.kept.append(event)
         if self._passes(event):
             self.passed += 1
+            self.version += 1
             self.shown.append(event)
 
     def filter(self, text: str) -> None:
@@ -43,6 +46,7 @@ class Feed:
         self.words = tuple(text.lower().split())
         self.shown = deque((event for event in self.kept if self._passes(event)), maxlen=KEPT)
         self.passed = len(self.shown)
+        self.version += 1
 
     def _passes(self, event: wire.Event) -> bool:
         if not self.words:

@@ -14,6 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from recalld.bus import wire
+from recalld_tui.inks import Inks
 from recalld_tui.model.events import SEEN, Journey, detail
 from recalld_tui.model.text import counted, cut_path, line
 from recalld_tui.screens.page import Page
@@ -25,6 +26,8 @@ SHOWN_WAYS = 6
 ARROW = " → "
 LOOK_S = 10.0
 """How long a search waits for a file that was just saved."""
+READING_S = 1.0
+"""How long the newest event and the newest saves stand, where others follow at once."""
 
 
 class Events(Page):
@@ -38,6 +41,8 @@ class Events(Page):
     def __init__(self) -> None:
         super().__init__()
         self.paused = False
+        self._told_at = -READING_S
+        self._told: tuple[wire.Event | None, Inks] | None = None
 
     def body(self) -> Iterable[Widget]:
         """Lay out filter, feed and details."""
@@ -68,26 +73,35 @@ class Events(Page):
         journeys.answered(seq, self.dashboard.clock())
 
     def happened(self, events: list[wire.Event]) -> None:
-        """Show what came."""
-        self.draw()
+        """Show what came in the feed; what is said of single events and files follows."""
+        self._feed()
         self.poke()
 
     def draw(self) -> None:
-        """Show feed, event and saves."""
-        feed = self.dashboard.feed
-        if not self.paused:
-            self.query_one(FeedView).show(list(feed.shown))
+        """Show the feed, and event and saves as often as one can read them."""
+        self._feed()
+        now = self.dashboard.monotonic()
+        if self.paused or now - self._told_at >= READING_S:
+            self._told_at = now
+            self._about()
+            self._ways()
+
+    def _feed(self) -> None:
+        feed, view = self.dashboard.feed, self.query_one(FeedView)
+        if not self.paused and view.version != feed.version:
+            view.show(list(feed.shown), feed.version)
         text = Text(f" {counted(feed.total, 'event')}", self.inks.dim, no_wrap=True, overflow="ellipsis")
         text.append(f", {feed.passed:,} shown" if feed.words else "")
         if self.paused:
             missed = feed.passed - self._passed
             text.append("  paused ", f"bold {self.inks.accent}").append(f" {missed:,} more since", self.inks.dim)
         self.put("summary", text)
-        self._about()
-        self._ways()
 
     def _about(self) -> None:
         event = self.query_one(FeedView).current
+        if self._told == (told := (event, self.inks)):
+            return
+        self._told = told
         grid = Table.grid(padding=(0, 2, 0, 0))
         for name, value in detail(event) if event is not None else ():
             grid.add_row(Text(line(name), self.inks.dim), Text(value))

@@ -78,4 +78,4 @@ class Bar(Widget):
             more = f" (+{len(diagnosis.reasons) - 1})" if len(diagnosis.reasons) > 1 else ""
             text.append(f"  {diagnosis.reasons[0].words}{more}", inks.dim)
         text.overflow = "ellipsis"
-        self.query_one("#state", Static).update(text)
+        self.query_one("#state", Static).update(text, layout=False)

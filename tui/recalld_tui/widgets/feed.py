@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -20,6 +21,8 @@ from recalld_tui.model.text import clock_time, cut, cut_path
 
 TOPIC = 18
 PLACE = 44
+FACTS = 12
+"""Columns below which facts are left out: the end of a path tells more."""
 
 
 class FeedView(ScrollView, can_focus=True):
@@ -41,6 +44,8 @@ class FeedView(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.events: Sequence[wire.Event] = ()
         self.cursor: int | None = None
+        self.version = -1
+        self._paint: Paint | None = None
 
     @property
     def current(self) -> wire.Event | None:
@@ -49,13 +54,16 @@ class FeedView(ScrollView, can_focus=True):
             return None
         return self.events[-1 if self.cursor is None else min(self.cursor, len(self.events) - 1)]
 
-    def show(self, events: Sequence[wire.Event]) -> None:
-        """Show events, oldest first."""
-        self.events = events
+    def show(self, events: Sequence[wire.Event], version: int) -> None:
+        """Show events, oldest first; ``version`` tells them from others."""
+        self.events, self.version = events, version
         self.virtual_size = Size(self.scrollable_content_region.width, len(events))
         if self.cursor is None:
-            self.scroll_to(y=max(0, len(events) - self.size.height), animate=False, immediate=True)
+            self._to_newest()
         self.refresh()
+
+    def _to_newest(self) -> None:
+        self.scroll_to(y=max(0, len(self.events) - self.size.height), animate=False, immediate=True)
 
     def action_move(self, by: int) -> None:
         """Move the cursor, and stop following."""
@@ -72,24 +80,54 @@ class FeedView(ScrollView, can_focus=True):
     def action_follow(self) -> None:
         """Follow the newest again."""
         self.cursor = None
-        self.show(self.events)
+        self._to_newest()
+        self.refresh()
         self.post_message(self.Moved())
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Render lines of the screen; what is the same for all of them is looked up once."""
+        self._paint = Paint.of(self, Inks.of(self.app.current_theme), self.app.theme_variables["panel"])
+        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Render a line of the screen."""
-        number, width, base = y + self.scroll_offset.y, self.size.width, self.rich_style
+        number, width = y + self.scroll_offset.y, self.scrollable_content_region.width
+        paint = self._paint
+        assert paint is not None
         if number >= len(self.events):
-            return Strip.blank(width, base)
-        inks = Inks.of(self.app.current_theme)
-        event, here = self.events[number], number == self.cursor
-        if here:
-            base += Style(bgcolor=self.app.theme_variables["panel"])
-        dim, ink = base + Style.parse(inks.dim), base + Style.parse(inks.word(event.topic.rsplit(".", 1)[-1]))
-        room = max(10, min(PLACE, width - TOPIC - 12))
-        segments = [
-            Segment(f" {clock_time(event.at)} ", dim),
-            Segment(f"{cut(event.topic, TOPIC):<{TOPIC}} ", ink),
-            Segment(f"{cut_path(place(event), room):<{room}} ", base),
-            Segment(facts(event), dim),
-        ]
-        return Strip(segments).crop_extend(0, width, base)
+            return Strip.blank(width, paint.base)
+        return _line(self.events[number], width, paint).apply_style(paint.here if number == self.cursor else paint.base)
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """The styles of a moment."""
+
+    base: Style
+    dim: Style
+    here: Style
+    inks: Inks
+
+    @classmethod
+    def of(cls, view: FeedView, inks: Inks, panel: str) -> Paint:
+        """Return the styles of a view."""
+        base = view.rich_style
+        return cls(base, Style.parse(inks.dim), base + Style(bgcolor=panel), inks)
+
+
+def _line(event: wire.Event, width: int, paint: Paint) -> Strip:
+    """Return an event as a line: when, what, where, and as many facts as there is room for."""
+    at, topic = f" {clock_time(event.at)} ", f"{cut(event.topic, TOPIC):<{TOPIC}} "
+    room = max(10, width - len(at) - len(topic) - 1)
+    about = min(PLACE, room) if room - PLACE > FACTS else room
+    where = f"{cut_path(place(event), about):<{about}} "
+    rest = width - len(at) - len(topic) - len(where)
+    told = f"{facts(event, rest - 1) if room > about else '':<{max(0, rest)}}"
+    segments = [
+        Segment(at, paint.dim),
+        Segment(topic, Style.parse(paint.inks.word(event.topic.rsplit(".", 1)[-1]))),
+        Segment(where),
+        Segment(told, paint.dim),
+    ]
+    fits = rest >= 0 and topic.isascii() and where.isascii() and told.isascii()
+    return Strip(segments, width) if fits else Strip(segments).crop_extend(0, width, None)
