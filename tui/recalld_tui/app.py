@@ -221,8 +221,10 @@ class Dashboard(App[None]):
                 if root is None:
                     raise NotFoundError(f"no repo {repo}")
                 command = command_for(editor_of(os.environ), file_of(root, path), line_number)
-                with self.suspend():
-                    run_editor(command)
+                with self.suspend():  # what is raised in there leaves the terminal without the app
+                    fault = run_editor(command)
+                if fault is not None:
+                    raise fault
             except SuspendNotSupported:
                 self.say(f"no editor can be opened here: {path}:{line_number}")
             except RecalldError as error:

@@ -64,9 +64,10 @@ def editor_of(environment: os._Environ[str] | dict[str, str]) -> str:
     return environment.get("VISUAL") or environment.get("EDITOR") or "vi"
 
 
-def run_editor(command: Sequence[str]) -> int:
-    """Run an editor in the foreground. Raises UsageError when it cannot be started."""
+def run_editor(command: Sequence[str]) -> UsageError | None:
+    """Run an editor in the foreground; return why where it cannot be started."""
     try:
-        return subprocess.run(command, check=False).returncode
+        subprocess.run(command, check=False)
     except OSError as error:
-        raise UsageError(f"{command[0]} does not start: {error.strerror}", suggestion="set $EDITOR") from error
+        return UsageError(f"{command[0]} does not start: {error.strerror}", suggestion="set $EDITOR")
+    return None
