@@ -80,6 +80,11 @@ _KINDS = tuple(
 )
 _YES_NO = re.compile(rf"(?:^|[,:;.?!–—]\s*|\s-\s+){_BE}\s")
 _ENDS = re.compile(r"\b(what|which|who|whom|when|where|why|how)\W*$")
+_OF_MANY = (
+    "(?:apply|belong|block|break|come|contain|cost|count|currently|depend|exist|expire|fail|get|go|hold|keep|listen|live|make|"
+    "need|never|read|rely|remain|require|run|send|share|start|stay|still|stop|store|support|take|talk|use|wait|write)"
+)
+"""Verbs as they stand after more than one ("jobs run", not "job runs"), and what may stand before them."""
 _OTHERWISE = {"whom": "who", "which": "what"}
 _SET = re.compile(
     rf"""(?x)
@@ -87,6 +92,7 @@ _SET = re.compile(
     | \b(?:what|which|who)\ are\b
     | \b(?:what|which)\ (?!(?:does|is|was|has|happens|becomes|means|makes|causes|goes|comes)\b)[\w-]*[^siu\W]s\b
     | \b(?:what|which)\ [\w-]+\ [\w-]*[^siu\W]s(?:\W*$|\ (?:{_BE}|i|we|you|they|there)\b)
+    | \b(?:what|which)\ (?:[\w-]+\ ){{1,2}}[\w-]*[^siu\W]s\ {_OF_MANY}\b
     | ^(?:please\ )?(?:name|give|show|tell)\ (?:me\ |us\ )?(?:the\ |our\ |your\ )?(?:[\w-]+\ )?[\w-]*[^siu\W]s\b
     """
 )

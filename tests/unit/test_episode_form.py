@@ -44,6 +44,8 @@ SINGLE = {
         "What happens when a job fails?",
         "Which status has decision 4?",
         "which bus is used",
+        "which queue sends mails",
+        "Which job runs backups and keeps logs?",
     ),
     "yes or no": (
         "Do we use Redis?",
@@ -65,6 +67,8 @@ SET = (
     "What are our deploy rules",
     "Give me every decision on logging",
     "which message brokers are in use?",
+    "Which background jobs run at night?",
+    "Which two teams still use Kafka?",
     "Tell me all reasons",
 )
 
