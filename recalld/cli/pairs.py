@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from recalld.cli import output
 from recalld.cli.command import Invocation
-from recalld.errors import ConfigError, UsageError
+from recalld.errors import ConfigError, TooLargeError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,12 @@ async def calibrate(cli: Invocation, labels: Path | None, plot: Path | None, dry
 
     rows = [pair.model_dump() for pair in read_pairs(_text(labels))] if labels is not None else []
     async with cli.client() as client:
-        reply = await client.calibrate_episodes(pairs=rows, dry_run=dry_run)
+        try:
+            reply = await client.calibrate_episodes(pairs=rows, dry_run=dry_run)
+        except TooLargeError as error:
+            raise TooLargeError(
+                f"{len(rows):,} pairs do not fit into one request", suggestion="give fewer; some hundreds are enough"
+            ) from error
     if plot is not None:
         draw(reply, plot)
     if cli.as_json:

@@ -88,3 +88,24 @@ async def test_a_file_that_is_no_label_file_never_reaches_the_daemon(daemon: Dae
     wrong = await run_recall(daemon, "calibrate", "--labels", str(labels))
     assert wrong.returncode == 2
     assert "line 1: answerable is neither true nor false" in wrong.stderr
+
+
+async def test_what_tells_questions_apart_is_fitted_and_drawn(daemon: Daemon, tmp_path: Path) -> None:
+    plot = tmp_path / "sweep.png"
+    people = await run_recall(daemon, "calibrate", "--episodes", "--dry-run", "--plot", str(plot))
+    assert people.returncode == 0, people.stderr
+    assert "fitted to 210 pairs of 7 topics, judged by 212 of 7 others (dry run" in people.stdout
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    program = await run_recall(daemon, "calibrate", "--episodes", "--dry-run", "--json")
+    reply = json.loads(program.stdout)
+    assert reply["kept"] is False and reply["report"]["held_false_hits"] <= 0.01
+
+
+async def test_pairs_that_are_too_few_or_too_many_are_refused(daemon: Daemon, tmp_path: Path) -> None:
+    pair = {"topic": "a", "first": "x", "second": "y " * 900, "relation": "paraphrase", "serve": True}
+    labels = tmp_path / "pairs.jsonl"
+    for count_, status, word in ((2, 4, "too few"), (800, 2, "do not fit into one request")):
+        labels.write_text("\n".join([json.dumps(pair)] * count_))
+        refused = await run_recall(daemon, "calibrate", "--episodes", "--labels", str(labels))
+        assert refused.returncode == status, refused.stderr
+        assert word in " ".join(refused.stderr.split())
